@@ -59,24 +59,20 @@ def random_entries(source: random.Random) -> Any:
     }
 
 
-def test_random_values(tmp_path: Path) -> None:
-    source = random.Random(0)
-    outcomes = []
-    for _ in range(600):
-        document = source.choice([random_value, random_entries])(source)
-        (tmp_path / "entry.json").write_text(json.dumps(document))
-        outcomes.append(is_valid(tmp_path / "entry.json"))
-    assert set(outcomes) == {True, False}
+VALUES = [random_value, random_entries]
 
 
-def test_random_bytes(tmp_path: Path) -> None:
-    source = random.Random(0)
+def test_random_values_and_bytes(tmp_path: Path) -> None:
+    source, path = random.Random(0), tmp_path / "entry.json"
     content = json.dumps({"contract_version": "1.0", "differentiating_images": STIMULI}).encode()
-    outcomes = []
-    for _ in range(600):
-        damaged = bytearray(content)
-        for _ in range(source.randrange(4)):
-            damaged[source.randrange(len(damaged))] = source.randrange(256)
-        (tmp_path / "entry.json").write_bytes(damaged[: source.choice([None, source.randrange(len(damaged))])])
-        outcomes.append(is_valid(tmp_path / "entry.json"))
-    assert set(outcomes) == {True, False}
+    for of_bytes in (False, True):
+        outcomes = []
+        for _ in range(600):
+            damaged = bytearray(content if of_bytes else json.dumps(source.choice(VALUES)(source)).encode())
+            if of_bytes:
+                for _ in range(source.randrange(4)):
+                    damaged[source.randrange(len(damaged))] = source.randrange(256)
+                damaged = damaged[: source.choice([None, source.randrange(len(damaged))])]
+            path.write_bytes(damaged)
+            outcomes.append(is_valid(path))
+        assert set(outcomes) == {True, False}

@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import resource
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -147,17 +146,6 @@ def test_another_format_is_said(table: FeatureTable) -> None:
             table.find(ALL[:3])
 
 
-def test_a_removed_table_is_written_again(table: FeatureTable) -> None:
-    write(table, ALL[:3])
-    shutil.rmtree(table.folder)
-    assert len(table.find(ALL[:3]).missing) == 3
-    write(table, ALL[:3])
-    with table.taken(ALL[3:5], wait=False):
-        shutil.rmtree(table.folder)
-        with pytest.raises(StoreError, match="cannot be written"):
-            table.write(ALL[3:5], rows_of(ALL[3:5]), NOTES, {})
-
-
 def test_a_full_disk_leaves_nothing_half_written(table: FeatureTable) -> None:
     write(table, ALL[:3])
     before = sorted(table.folder.iterdir())
@@ -218,18 +206,6 @@ def processes(tmp_path: Path) -> Iterator[list[multiprocessing.context.ForkProce
     yield started
     for process in started:
         process.kill()
-
-
-@pytest.mark.slow
-def test_processes_compute_each_part_once(
-    processes: list[multiprocessing.context.ForkProcess], table: FeatureTable, tmp_path: Path
-) -> None:
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    computed = (tmp_path / "computed").read_text().split()
-    assert len(computed) == len(set(computed)) == 20
-    assert np.array_equal(table.find(ALL).gather().rows, rows_of(ALL))
 
 
 @pytest.mark.slow
