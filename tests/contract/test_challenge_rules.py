@@ -7,21 +7,11 @@ from typing import Any
 import pytest
 
 from headstart.contract.challenge import CHALLENGE, Challenge
-from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, Problem
-from headstart.contract.schema import ModelEntry, Stimulus
 from headstart.contract.submissions import Submission, read_submission
+from headstart.tests.material.contract_documents import make_catalog, make_registry
 
 MODELS = ["resnet18", "resnet50", "vit_tiny", "vit_small", "deit_base", "mixer"]
-COMMON: dict[str, Any] = {
-    "source": "timm",
-    "weights": None,
-    "layer": "fc",
-    "embedding": "flatten",
-    "input_size": (64, 64),
-    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
-    "output_dim": 8,
-}
 FAMILIES = {"resnet": ["resnet*"], "vit": ["vit_*", "deit_*"], "all of them": ["*"]}
 
 
@@ -30,13 +20,10 @@ def make_challenge(**teams: Any) -> Challenge:
 
 
 def read(folder: Path, document: dict[str, Any], challenge: Challenge) -> Submission:
-    entries = {name: ModelEntry(model_name=name, **COMMON) for name in MODELS}
-    stimuli = [Stimulus(dataset_name=f"set{i // 4}", image_identifier=f"{i}.png") for i in range(12)]
     path = folder / "entry.json"
     path.write_text(json.dumps(document))
-    return read_submission(
-        path, Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), tuple(stimuli), ""), challenge=challenge
-    )
+    catalog = make_catalog((f"set{i // 4}", f"{i}.png") for i in range(12))
+    return read_submission(path, make_registry(MODELS), catalog, challenge=challenge)
 
 
 def breaches(folder: Path, document: dict[str, Any], challenge: Challenge) -> list[Problem]:

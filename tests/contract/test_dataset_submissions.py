@@ -9,18 +9,10 @@ from typing import Any
 import pytest
 
 from headstart.contract.dataset_submissions import read_any_submission
-from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError
-from headstart.contract.schema import ModelEntry, Stimulus
 from headstart.contract.submissions import Submission
+from headstart.tests.material.contract_documents import make_catalog, make_registry
 
-COMMON: dict[str, Any] = {
-    "source": "timm",
-    "weights": None,
-    "layer": "fc",
-    "embedding": "flatten",
-    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
-}
 NAMES = ["one", "two", "three"]
 BLUE: list[dict[str, Any]] = [{"model_name": name, "layer_name": "fc"} for name in NAMES]
 RED: list[dict[str, Any]] = [{"dataset_name": "photos", "image_identifier": f"{i}.png"} for i in (4, 0, 2)]
@@ -33,9 +25,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    entries = {name: ModelEntry(model_name=name, **COMMON) for name in NAMES}
-    stimuli = tuple(Stimulus(dataset_name="photos", image_identifier=f"{i}.png") for i in range(5))
-    documents = Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), stimuli, "")
+    documents = make_registry(NAMES), make_catalog(("photos", f"{i}.png") for i in range(5))
     return lambda source, **options: read_any_submission(str(source), *documents, **options)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, Problem
-from headstart.contract.schema import ModelEntry, Source, Stimulus
+from headstart.contract.schema import Source
 from headstart.contract.submissions import Submission, read_submission
+from headstart.tests.material.contract_documents import make_catalog, make_registry
 
 Read = Callable[..., Submission]
 Refuse = Callable[..., list[Problem]]
@@ -23,25 +24,12 @@ MODELS: dict[str, Source] = {
     "caf\u00e9": "timm",
 }
 STIMULI = [("photos", "a/1.png"), ("photos", "a/2.png"), ("photos", "\u00e9.png"), ("drawings", "a/1.png")]
-COMMON: dict[str, Any] = {
-    "weights": None,
-    "layer": "fc",
-    "embedding": "flatten",
-    "input_size": (64, 64),
-    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
-    "output_dim": 8,
-}
 
 
 @pytest.fixture
 def documents() -> tuple[Registry, Catalog]:
-    parameters = {"vit_tiny": {"depth": 2, "flag": True, "sizes": [1, 2.5]}}
-    entries = {
-        name: ModelEntry(model_name=name, source=source, model_parameters=parameters.get(name, {}), **COMMON)
-        for name, source in MODELS.items()
-    }
-    stimuli = tuple(Stimulus(dataset_name=dataset, image_identifier=path) for dataset, path in STIMULI)
-    return Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), stimuli, "")
+    parameters = {"depth": 2, "flag": True, "sizes": [1, 2.5]}
+    return make_registry(MODELS, vit_tiny=parameters), make_catalog(STIMULI)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from matplotlib.testing.compare import compare_images
 
 from headstart.output import figures
 from headstart.tests.material.root import ROOT
-from headstart.tests.material.sample_figures import sample_figures
 
 STORED = Path(__file__).parent / "stored_figures"
 # Dots per inch, so that stored figures are small; root mean square of the differences, of 255: a letter is about 1.
@@ -30,6 +29,8 @@ class Drawn(NamedTuple):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    from headstart.tests.material.sample_figures import sample_figures
+
     folder, functions, begin = tmp_path_factory.mktemp("figures"), set(), Figure.__init__
 
     def record(self: Figure, *args: Any, **options: Any) -> None:
