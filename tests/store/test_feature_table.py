@@ -129,13 +129,17 @@ def test_every_flipped_bit_is_noticed(table: FeatureTable, tmp_path: Path, caplo
     assert np.array_equal(table.find(ALL[:9]).gather().rows, rows_of(ALL[:9]))
 
 
-def test_rows_of_two_networks_are_no_table(table: FeatureTable) -> None:
+def test_rows_of_two_networks_or_shapes_are_no_table(table: FeatureTable) -> None:
     write(table, ALL[:3])
-    with table.taken(ALL[3:5], wait=True):
-        table.write(ALL[3:5], rows_of(ALL[3:5]), {"weights": "others"}, {})
-    table.find(ALL[:3])
-    with pytest.raises(StoreError, match=r"of several networks or shapes\); remove it with headstart cache --remove="):
-        table.find(ALL[:5])
+    others = ((ALL[3:5], rows_of(ALL[3:5]), {"weights": "others"}), (ALL[5:7], rows_of(ALL[5:7])[:, :4], NOTES))
+    for digests, rows, notes in others:
+        with table.taken(digests, wait=True):
+            table.write(digests, rows, notes, {})
+        table.find(ALL[:3])
+        with pytest.raises(
+            StoreError, match=r"of several networks or shapes\); remove it with headstart cache --remove="
+        ):
+            table.find(np.concatenate([ALL[:3], digests]))
 
 
 def test_another_format_is_said(table: FeatureTable) -> None:
