@@ -137,7 +137,7 @@ def test_rows_of_two_networks_or_shapes_are_no_table(table: FeatureTable) -> Non
             table.write(digests, rows, notes, {})
         table.find(ALL[:3])
         with pytest.raises(
-            StoreError, match=r"of several networks or shapes\); remove it with headstart cache --remove="
+            StoreError, match=r"of several networks or shapes\); remove it with headstart cache"
         ):
             table.find(np.concatenate([ALL[:3], digests]))
 
