@@ -136,9 +136,7 @@ def test_rows_of_two_networks_or_shapes_are_no_table(table: FeatureTable) -> Non
         with table.taken(digests, wait=True):
             table.write(digests, rows, notes, {})
         table.find(ALL[:3])
-        with pytest.raises(
-            StoreError, match=r"of several networks or shapes\); remove it with headstart cache"
-        ):
+        with pytest.raises(StoreError, match=r"of several networks or shapes\); remove it with headstart cache"):
             table.find(np.concatenate([ALL[:3], digests]))
 
 
