@@ -15,14 +15,26 @@ pytestmark = pytest.mark.slow
 DEMO = ["demo", "--trainer.logger=false", "--data.orderings=3", "--data.max_samples=20"]
 
 
-def run(folder: Path, *options: str) -> str:
-    """Run a command in a folder of its own, with a cache and a ledger there; return what it prints of errors."""
+# Every Python process that starts leaves a file; a worker's command says so.
+TRACE = """
+import os, sys
+if "spawn_main" in " ".join(sys.orig_argv):
+    open(os.path.join(os.environ["STARTED"], str(os.getpid())), "w").close()
+"""
+
+
+def run(folder: Path, *options: str) -> int:
+    """Run a command in a folder of its own, with a cache and a ledger there; return how many workers it started."""
     folder.mkdir()
-    environment = {**os.environ, "HEADSTART_CACHE": "cache", "HEADSTART_LEDGER": "ledger", "OMP_NUM_THREADS": "1"}
+    (folder / "started").mkdir()
+    (folder / "sitecustomize.py").write_text(TRACE)
+    own = {"HEADSTART_CACHE": "cache", "HEADSTART_LEDGER": "ledger", "OMP_NUM_THREADS": "1"}
+    paths = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, **own, "PYTHONPATH": paths, "STARTED": str(folder / "started")}
     command = [sys.executable, "-m", "headstart", *options]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return len(list((folder / "started").iterdir()))
 
 
 def results_in(folder: Path) -> Any:
@@ -31,8 +43,8 @@ def results_in(folder: Path) -> Any:
 
 
 def test_a_comparison(tmp_path: Path) -> None:
-    run(tmp_path / "alone", *DEMO)
-    run(tmp_path / "workers", *DEMO, "--data.workers=2")
+    assert run(tmp_path / "alone", *DEMO) == 0
+    assert run(tmp_path / "workers", *DEMO, "--data.workers=2") >= 2
     alone, workers = (results_in(tmp_path / name) for name in ("alone", "workers"))
     for name, method in alone["methods"].items():
         assert method["samples_to_criterion"] == workers["methods"][name]["samples_to_criterion"]
@@ -46,8 +58,8 @@ def test_a_comparison(tmp_path: Path) -> None:
 def test_a_classifier(tmp_path: Path) -> None:
     run(tmp_path / "photos", "write-photos", "pets", "--count=40")
     options = ["fit", str(tmp_path / "photos" / "pets"), "--backbones=[{weights: embedded}]", "--orderings=3"]
-    run(tmp_path / "alone", *options, "--output=runs/fit")
-    run(tmp_path / "workers", *options, "--output=runs/fit", "--features.workers=2")
+    assert run(tmp_path / "alone", *options, "--output=runs/fit") == 0
+    assert run(tmp_path / "workers", *options, "--output=runs/fit", "--features.workers=2") >= 1
     alone, workers = (results_in(tmp_path / name) for name in ("alone", "workers"))
     for document in (alone, workers):
         for key in ("seconds", "command", "created", "features"):

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import wandb
 import yaml
 from scipy import stats
 
@@ -20,9 +19,8 @@ from headstart.callbacks import DashboardLogger
 from headstart.callbacks.dashboard import _summary, describe_run
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.errors import UserError
-from headstart.tests.material.arena import make_entry
 from headstart.tests.material.offline_runs import OfflineRun
-from headstart.train import compare, main
+from headstart.train import main
 
 METHODS = ["baseline", "mean"]
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE")
@@ -79,17 +77,13 @@ def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
 
 
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
-    run = mirror.settings
+    run, pictures = mirror.settings, {"learning_curves", "criterion_reached"}
+    assert mirror.panels == {"results", "orderings", *pictures, *(f"charts/{name}" for name in pictures)}
     assert re.fullmatch(r"pictures, mobilenet_v2, random, mean, batch 1, seed 0, [0-9a-f]{8}", run["display_name"])
     assert re.fullmatch(r"pictures, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
     assert run["tags"] == ["pictures", "mobilenet_v2", "random", "batch 1"]
     assert run["notes"].startswith("baseline + mean on pictures, mobilenet_v2 (random), 2 orderings of up to ")
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
-
-
-def test_default_workspace_shows_a_few_panels_of_all_methods(mirror: Mirror) -> None:
-    pictures = {"learning_curves", "criterion_reached"}
-    assert mirror.panels == {"results", "orderings", *pictures, *(f"charts/{name}" for name in pictures)}
 
 
 def test_table_of_methods_can_be_pooled_over_runs(mirror: Mirror) -> None:
@@ -103,12 +97,6 @@ def test_table_of_methods_can_be_pooled_over_runs(mirror: Mirror) -> None:
     compared = results["comparisons"]["mean"]
     assert rows[1]["improvement %"] == pytest.approx(compared["relative_improvement_percent"])
     assert rows[1]["p"] == compared["p_value_holm"]
-
-
-def test_console_log_has_the_table_and_its_warnings(mirror: Mirror) -> None:
-    printed = "".join(each["line"] for each in mirror.of_type("output_raw"))
-    assert "Samples to criterion" in printed
-    assert "results.json" in printed
 
 
 def test_summary_tells_how_sure_its_scores_are() -> None:
@@ -162,14 +150,11 @@ def test_curves_are_logged_where_all_orderings_are_evaluated(mirror: Mirror) -> 
         assert [row["lineVal"] for row in lines if row["lineKey"] == name] == pytest.approx(accuracy.mean(0))
 
 
-def test_samples_seen_is_the_axis_of_everything(mirror: Mirror) -> None:
+def test_summary_holds_the_scores(mirror: Mirror) -> None:
     for key in ("val/accuracy/mean", "band/accuracy/mean/p10", "reached/mean"):
         assert mirror.axis(key) == ("samples_seen", True)
     # What a method logs itself.
     assert mirror.axis("mean/norm") == ("samples_seen", False)
-
-
-def test_summary_holds_the_scores(mirror: Mirror) -> None:
     summary, results = mirror.whole["summary"], mirror.results
     for key in ("complete", "stopped_because", "restricted_at"):
         assert summary[key] == results[key]
@@ -185,15 +170,6 @@ def test_summary_holds_the_scores(mirror: Mirror) -> None:
     assert summary[f"{prefix}/p_value_holm"] == comparison["p_value_holm"]
 
 
-def test_table_has_a_row_per_ordering(mirror: Mirror) -> None:
-    rows = mirror.table("orderings")
-    assert [row["ordering"] for row in rows] == [0, 1]
-    for name in METHODS:
-        for key in ("samples_to_criterion", "onset"):
-            column = f"{name}: {key.replace('_', ' ')}"
-            assert [row[column] for row in rows] == mirror.results["methods"][name][key]
-
-
 def test_pictures_and_files_are_those_of_the_run(mirror: Mirror) -> None:
     for name in ("learning_curves", "criterion_reached"):
         assert mirror.file(name).read_bytes() == (mirror.folder / f"{name}.png").read_bytes()
@@ -201,23 +177,6 @@ def test_pictures_and_files_are_those_of_the_run(mirror: Mirror) -> None:
     del written["wandb_run.json"]
     assert mirror.artifact("results") == written
     assert mirror.exit_code == 0
-
-
-@pytest.mark.parametrize(("mode", "chosen"), [("auto", "offline"), ("offline", "offline"), ("online", "online")])
-def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen: str) -> None:
-    begun: list[dict[str, Any]] = []
-
-    def begin(**options: Any) -> None:
-        begun.append(options)
-        raise wandb.Error("that is far enough\nand more")
-
-    monkeypatch.setattr(wandb, "init", begin)
-    logger = DashboardLogger(mode=mode, save_dir=str(tmp_path / "made"), entity="team", tags=["a"])
-    assert not (tmp_path / "made").exists()
-    with pytest.raises(UserError, match=r"^trainer\.logger: .* cannot start a run \(that is far enough\); wandb login"):
-        logger.log_hyperparams({})
-    assert (begun[0]["mode"], begun[0]["entity"], begun[0]["tags"]) == (chosen, "team", ["a"])
-    assert (tmp_path / "made").is_dir()
 
 
 def test_a_run_of_a_sweep_is_tagged_and_keeps_its_group(tmp_path: Path) -> None:
@@ -233,12 +192,6 @@ def test_a_run_of_a_sweep_is_tagged_and_keeps_its_group(tmp_path: Path) -> None:
     assert mirror.whole["config"] == {"data.batch_size": 4, "seed_everything": 1, "sweep": "ours"}
 
 
-def test_unknown_mode_of_the_environment_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WANDB_MODE", "bogus")
-    with pytest.raises(UserError, match=r"^WANDB_MODE: 'bogus'"):
-        DashboardLogger()
-
-
 def options_of_a_run(methods: list[str]) -> Any:
     backbone = SimpleNamespace(name="timm/vit_tiny_patch16_224")
     stream = SimpleNamespace(backbone=backbone, batch_size=4, orderings=2, max_samples=8)
@@ -246,15 +199,6 @@ def options_of_a_run(methods: list[str]) -> Any:
     criterion = SimpleNamespace(threshold=0.8, measure="accuracy", consecutive=10)
     data = SimpleNamespace(init_args=stream)
     return SimpleNamespace(data=data, model=model, criterion=criterion, seed_everything=3)
-
-
-def test_hyperparameters_that_differ_from_their_defaults_are_in_the_name() -> None:
-    options = options_of_a_run(["fast"])
-    optimizer = SimpleNamespace(class_path="torch.optim.SGD", init_args=SimpleNamespace(lr=0.5, momentum=0))
-    given = SimpleNamespace(optimizer=optimizer)
-    options.model.methods["fast"] = SimpleNamespace(class_path="headstart.modules.GradientDescent", init_args=given)
-    name = describe_run(options, "pets", "random", "12ab34cd")["name"]
-    assert name == ("pets, timm/vit_tiny_patch16_224, random, fast(optimizer.lr=0.5), batch 4, seed 3, 12ab34cd")
 
 
 def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
@@ -271,31 +215,6 @@ def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
     assert longest["group"].endswith(", 12ab34cd")
     assert max(map(len, longest["tags"])) <= 64
     assert "baseline alone" in describe_run(options_of_a_run([]), "pets", "random", "")["name"]
-
-
-def test_weights_are_those_of_the_registrys_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(config: Any, dataset: str, weights: str, comparison: str) -> None:
-        raise UserError(f"weights: {weights}")
-
-    entry = make_entry("mine", "classifier", "flatten", 1280, model_parameters={"name": "mobilenet_v2"})
-    (tmp_path / "registry.json").write_text(json.dumps([entry, {**entry, "model_name": "other", "weights": "a.pth"}]))
-    monkeypatch.setattr("headstart.cli.comparison.describe_run", refuse)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.pth").touch()
-    options = {
-        "model.baseline": "headstart.modules.GradientDescent",
-        "trainer.logger": "headstart.callbacks.DashboardLogger",
-    }
-    for name, weights in (("mine", "random"), ("other", "a.pth")):
-        stream = {
-            "photos": {"class_path": "headstart.datamodules.DrawnPets"},
-            "backbone": {"name": name, "registry": "registry.json"},
-        }
-        (tmp_path / "run.yaml").write_text(
-            yaml.safe_dump({"data": {"class_path": "headstart.datamodules.FeatureStream", "init_args": stream}})
-        )
-        with pytest.raises(UserError, match=f"^weights: {weights}$"):
-            compare("run.yaml", options)
 
 
 def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,3 +245,12 @@ def test_no_wandb_is_needed_without_the_logger(tmp_path: Path, small_comparison:
     command = [sys.executable, "-c", WITHOUT_WANDB, *small_comparison(tmp_path), "--trainer.default_root_dir=run"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "run" / "results.json").is_file()
+
+
+def test_hyperparameters_that_differ_from_their_defaults_are_in_the_name() -> None:
+    options = options_of_a_run(["fast"])
+    optimizer = SimpleNamespace(class_path="torch.optim.SGD", init_args=SimpleNamespace(lr=0.5, momentum=0))
+    given = SimpleNamespace(optimizer=optimizer)
+    options.model.methods["fast"] = SimpleNamespace(class_path="headstart.modules.GradientDescent", init_args=given)
+    name = describe_run(options, "pets", "random", "12ab34cd")["name"]
+    assert name == ("pets, timm/vit_tiny_patch16_224, random, fast(optimizer.lr=0.5), batch 4, seed 3, 12ab34cd")

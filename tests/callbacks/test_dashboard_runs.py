@@ -1,13 +1,11 @@
 """Runs in the dashboard that are interrupted, repeated, lazy or of many methods, and one that fails."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from headstart.callbacks import ComparisonRun, DashboardLogger
@@ -60,12 +58,6 @@ def test_an_agent_chooses_its_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert (RunRecord(tmp_path, "a").options(), RunRecord(tmp_path, "a").is_published) == ({}, False)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", "1", '{"identity": 1}'])
-def test_damaged_record_begins_a_new_run(tmp_path: Path, content: str) -> None:
-    (tmp_path / "wandb_run.json").write_text(content)
-    assert re.fullmatch("[0-9a-f]{8}", RunRecord(tmp_path, "a").id)
-
-
 def test_lazily_evaluated_run_has_no_curves(script: Callable[..., Any], tmp_path: Path) -> None:
     counts = [[[0, 20, 20, 20] * 3, [20] * 12, [0] * 12]]
     script(counts, results=ComparisonRun(), logger=logger_of(tmp_path), evaluation="lazy")
@@ -74,14 +66,6 @@ def test_lazily_evaluated_run_has_no_curves(script: Callable[..., Any], tmp_path
     assert not any(key.startswith(("val/", "band/")) for key in keys)
     assert "reached/baseline" in keys
     assert mirror.of_charts == ["charts/criterion_reached"]
-
-
-def test_fourteen_methods_have_one_chart(script: Callable[..., Any], tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    script(generator.integers(10, 21, (14, 2, 12)), results=ComparisonRun(), logger=logger_of(tmp_path))
-    mirror = OfflineRun(tmp_path / "run")
-    assert len(mirror.panels) <= 6
-    assert len({row["lineKey"] for row in mirror.table("Custom Chart Tables/charts/criterion_reached_table")}) == 14
 
 
 def test_failing_dashboard_leaves_the_results_complete(

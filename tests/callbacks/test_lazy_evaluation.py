@@ -9,7 +9,6 @@ import pytest
 from torch import Tensor
 
 from headstart.callbacks import ComparisonRun
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
@@ -36,18 +35,6 @@ def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, ev
     assert lazy["comparisons"] == every["comparisons"]
     assert lazy["complete"]
     assert lazy["criterion"]["evaluation"] == "lazy"
-
-
-def test_known_counts_are_those_of_the_script(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    lazy = script(COUNTS, results=ComparisonRun(), evaluation="lazy", **CRITERION)
-    correct = lazy.correct
-    known = (correct != SKIPPED) & (correct != NOT_EVALUATED)
-    assert (correct[known] == COUNTS[..., : correct.shape[-1]][known]).all()
-    assert (correct == SKIPPED).any()
-    share = known.sum() / (correct != NOT_EVALUATED).sum()
-    assert f"Evaluated lazily, {share:.0%} of the evaluations" in capsys.readouterr().out
-    made = known.sum(-1).tolist()
-    assert [scores["evaluations"] for scores in lazy.results.document["methods"].values()] == made
 
 
 def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,19 +87,6 @@ def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(scrip
 
 
 @pytest.mark.slow
-def test_a_lazy_run_leaves_no_learning_curves_and_no_figures_in_other_formats(script: Script, tmp_path: Path) -> None:
-    earlier = ComparisonRun(ledger=str(tmp_path / "other"), figure_formats=["png", "svg"])
-    script(COUNTS, results=earlier, **CRITERION)
-    assert (tmp_path / "run" / "learning_curves.png").exists()
-    assert (tmp_path / "run" / "criterion_reached.svg").exists()
-    run = script(COUNTS, results=ComparisonRun(overwrite=True), evaluation="lazy", **CRITERION)
-    assert not [*run.folder.glob("learning_curves*")]
-    assert [path.name for path in run.folder.glob("criterion_reached*")] == ["criterion_reached.png"]
-    assert run.curves.is_lazy
-    assert not run.curves.is_open
-
-
-@pytest.mark.slow
 def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None:
     options: dict[str, Any] = {**CRITERION, "threshold": 0.95}
     script(COUNTS, folder="short", results=ComparisonRun(), max_samples=10, **options)
@@ -121,18 +95,3 @@ def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None
     assert first.results.document["times"]["computed_traces"] == COUNTS.shape[0] * COUNTS.shape[1]
     assert again.results.document["times"]["computed_traces"] == 0
     assert again.correct.tolist() == first.correct.tolist()
-
-
-def test_undecided_evaluations_are_no_failure(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    forward, counts = Scripted.forward, np.full((2, 1, 20), 18)
-    counts[:, :, :6] = 0
-
-    def interrupt(self: Scripted, inputs: Tensor) -> Tensor:
-        if self.batches == 11:
-            raise RuntimeError("cut off")
-        return forward(self, inputs)
-
-    monkeypatch.setattr(Scripted, "forward", interrupt)
-    run = script(counts, results=ComparisonRun(), evaluation="lazy", threshold=0.8, consecutive=11)
-    assert isinstance(run.error, RuntimeError)
-    assert run.criterion.traces.lengths.tolist() == [[10], [10]]

@@ -1,10 +1,8 @@
 """Pictures show the traces, by the figures before they are drawn."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
-from headstart.metrics.sample_efficiency.curves import Curves, Measure
+from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.figures import GREY, LINE_STYLES, save
 
 CORRECT = np.array(
@@ -92,12 +90,6 @@ def test_learning_curves() -> None:
     assert figure.get_suptitle() == "pets, resnet50"
 
 
-@pytest.mark.parametrize("measure", get_args(Measure))
-def test_the_axis_names_the_measure(measure: Measure) -> None:
-    figure = plot_learning_curves(replace(describe(), measure=measure), "", True)
-    assert figure.get_supylabel() == f"Validation {measure.replace('_', ' ')}, %"
-
-
 def test_band_over_orderings() -> None:
     bands = only_axes(plot_learning_curves(describe(), "", True)).collections
     of = {to_hex(np.asarray(band.get_facecolor())[0]): band for band in bands}
@@ -113,12 +105,6 @@ def test_one_ordering_has_no_band() -> None:
     figure = plot_learning_curves(describe(CORRECT[:, :1]), "", True)
     assert not only_axes(figure).collections
     assert any(text.get_text().startswith("One ordering.") for text in figure.texts)
-
-
-def test_one_evaluation_is_a_point(tmp_path: Path) -> None:
-    figure = plot_learning_curves(describe(CORRECT[..., :1]), "", True)
-    assert {each.get_marker() for each in only_axes(figure).get_lines()} >= {"o", "^"}
-    save(figure, tmp_path / "picture.png")
 
 
 def test_share_of_orderings_that_met_the_criterion() -> None:
@@ -187,13 +173,3 @@ def test_figures_of_incomplete_runs_are_stamped(draw: Draw) -> None:
     for complete in (True, False):
         texts = [text.get_text() for text in draw(describe(), "", complete).texts]
         assert ("INCOMPLETE" in texts) is not complete
-
-
-@pytest.mark.parametrize("draw", DRAW)
-def test_odd_names_are_printed_as_they_are(draw: Draw, tmp_path: Path) -> None:
-    names = ["baseline", "$x_2$ $\\frac{", "_hidden", "[red]Ω und Größe[/red]", "n" * 200]
-    figure = draw(describe(np.tile(CORRECT[:1], (5, 1, 1)), names), "$ 5 and $ 6_7", True)
-    save(figure, tmp_path / "picture.png")
-    written = labels(figure)
-    assert written[:4] == ["Baseline (32)", *(f"{name} (32)" for name in names[1:4])]
-    assert len(written[4]) < 60

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 import yaml
 from filelock import FileLock
 from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
-from headstart.callbacks import ComparisonRun, SampleEfficiency
+from headstart.callbacks import ComparisonRun
 from headstart.output.errors import UserError
 from headstart.store.json_digest import sealed
 from headstart.tests.material.configurations import CONFIG, OTHER, SAME
@@ -49,20 +48,6 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     assert all(str(run.folder / name) in printed for name in NAMES)
 
 
-def test_causes_of_other_rounding_are_recorded(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.modules.arithmetic.count_processors", lambda: 3)
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        run = script(COUNTS, results=ComparisonRun())
-    finally:
-        torch.set_num_threads(before)
-    environment = read(run.folder)["environment"]
-    assert read(run.folder)["protocol"]["threads"] == 3
-    assert environment["device"].startswith("cpu (")
-    assert environment["instructions"]
-
-
 def test_scores_follow_from_the_curves(script: Script) -> None:
     run = script(COUNTS, results=ComparisonRun(accuracy_at=[8]), consecutive=3)
     curves, document = run.curves, read(run.folder)
@@ -93,19 +78,6 @@ def test_same_configuration_is_written_again_and_another_refused_unless_overwrit
     assert files(first.folder) == before
     script(COUNTS, results=ComparisonRun(overwrite=True), config=OTHER[-1])
     assert yaml.safe_load((first.folder / "config.yaml").read_text()).items() >= yaml.safe_load(OTHER[-1]).items()
-
-
-def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text("{}")
-    with pytest.raises(UserError, match="another configuration"):
-        ComparisonRun().prepare(tmp_path, CONFIG, SampleEfficiency())
-
-
-def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "notes.txt").write_text("mine")
-    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
-    assert set(files(run.folder)) == {*NAMES, "notes.txt"}
 
 
 WRITERS = [
@@ -144,17 +116,6 @@ def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pyte
     assert document["methods"]["baseline"]["onset"] == [4, None]
     assert document["methods"]["baseline"]["restricted_mean"] == 16
     assert "INCOMPLETE: error: RuntimeError: scripted failure" in capsys.readouterr().out
-
-
-def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
-    before = files(run.folder)
-    monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
-    with pytest.raises(UserError, match=r"of another configuration \(headstart, baseline, method_0\); "):
-        script(COUNTS, results=ComparisonRun(), config=CONFIG)
-    assert files(run.folder) == before
-    script(COUNTS, results=ComparisonRun(overwrite=True), config=CONFIG)
-    assert read(run.folder)["times"]["computed_traces"] == 6
 
 
 def test_two_processes_in_one_folder(script: Script) -> None:
@@ -225,3 +186,14 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     assert document["criterion"] == {**chosen, **criterion}
     assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
     assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]
+
+
+def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
+    before = files(run.folder)
+    monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
+    with pytest.raises(UserError, match=r"of another configuration \(headstart, baseline, method_0\); "):
+        script(COUNTS, results=ComparisonRun(), config=CONFIG)
+    assert files(run.folder) == before
+    script(COUNTS, results=ComparisonRun(overwrite=True), config=CONFIG)
+    assert read(run.folder)["times"]["computed_traces"] == 6

@@ -1,14 +1,12 @@
 """Traces that are there are not measured again, but for those that are too short or of another measure."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from headstart.callbacks import ComparisonRun
-from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace
 from headstart.tests.material.scripted_runs import COUNTS, read
@@ -25,13 +23,6 @@ def test_only_missing_traces_are_measured(script: Script) -> None:
     alone = script(COUNTS, results=ComparisonRun(ledger=str(more.folder / "own")), folder="alone")
     assert read(alone.folder)["methods"] == read(more.folder)["methods"]
     assert alone.correct.tolist() == more.correct.tolist()
-
-
-def test_another_method_is_measured_alone(script: Script) -> None:
-    script(COUNTS, results=ComparisonRun(), folder="two")
-    third = script(np.concatenate([COUNTS, COUNTS[:1, ::-1]]), results=ComparisonRun(), folder="three")
-    assert third.criterion.traces.measured.tolist() == [[False] * 3, [False] * 3, [True] * 3]
-    assert third.correct[2].tolist() == COUNTS[0, ::-1].tolist()
 
 
 def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
@@ -82,12 +73,6 @@ def test_runs_of_one_folder_share_a_ledger_beside_them(script: Script, monkeypat
     second = script(COUNTS, results=ComparisonRun(), folder="runs/b")
     assert first.criterion.traces.ledger.folder == second.folder.parent / "ledger"
     assert read(second.folder)["times"]["computed_traces"] == 0
-
-
-def test_ledger_that_cannot_be_used(script: Script, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"^results\.ledger: .*cannot be used"):
-        script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "file")))
 
 
 def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:

@@ -17,7 +17,6 @@ from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficie
 from headstart.callbacks.measurement import measure
 from headstart.modules.comparison import Comparison
 from headstart.modules.methods.gradient_descent import GradientDescent
-from headstart.tests.material.configurations import CONFIG
 from headstart.tests.material.scripted_runs import IndexStream
 
 Script = Callable[..., Any]
@@ -33,29 +32,19 @@ def first_met(counts: list[int], required: int, consecutive: int) -> int | None:
     return None
 
 
-@pytest.mark.parametrize(("batch_size", "evaluate_every"), [(1, 1), (8, 1), (1, 3), (4, 2)])
-def test_samples_are_counted_at_every_evaluation(script: Script, batch_size: int, evaluate_every: int) -> None:
-    run = script([[[0, 0, 16, 16, 16, 0]]], batch_size=batch_size, evaluate_every=evaluate_every, consecutive=3)
-    step = batch_size * evaluate_every
-    assert run.samples_seen == [step * i for i in range(1, 6)]
-
-
-def test_the_last_batch_may_be_smaller_and_evaluated_or_not(script: Script) -> None:
-    for every, samples_seen in ((1, [4, 8, 12, 16, 19]), (2, [8, 16])):
-        counts = [[[0] * len(samples_seen)]]
-        run = script(counts, batch_size=4, max_samples=19, evaluate_every=every, folder=f"{every}")
-        assert run.samples_seen == samples_seen
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_run_stops_once_the_last_has_met_the_criterion(script: Script, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "batch_size", "evaluate_every"), [(0, 1, 1), (1, 8, 1), (2, 1, 3), (4, 4, 2)])
+def test_run_stops_once_the_last_has_met_the_criterion(
+    script: Script, seed: int, batch_size: int, evaluate_every: int
+) -> None:
     generator = np.random.default_rng(seed)
     counts = np.where(generator.random((2, 3, 40)) < 0.93, 16, 15)
-    run = script(counts, consecutive=5, threshold=0.8)
+    options = {"batch_size": batch_size, "evaluate_every": evaluate_every}
+    run = script(counts, consecutive=5, threshold=0.8, **options)
     met = [first_met(trace.tolist(), 16, 5) for trace in counts.reshape(6, 40)]
     everywhere = None not in met
     evaluations = max(number for number in met if number is not None) if everywhere else 40
     assert run.evaluations == evaluations
+    assert run.samples_seen == [batch_size * evaluate_every * i for i in range(1, evaluations + 1)]
     assert np.array_equal(run.correct, counts[..., :evaluations])
     assert run.criterion.met.flatten().tolist() == [number is not None for number in met]
     reason = "every method met the criterion in every ordering" if everywhere else "the sample limit was reached"
@@ -104,17 +93,6 @@ def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_p
         tables.append(Path(logger.experiment.metrics_file_path).read_text())
     assert tables[0] == tables[1]
     assert "reached/baseline" in tables[0]
-
-
-def test_a_repeated_command_logs_nothing_again(script: Script, tmp_path: Path) -> None:
-    counts = np.array([[[4, 16, 16, 0], [20, 20, 20, 20]]])
-    logged = []
-    for name in ("first", "repeated"):
-        logger = CSVLogger(str(tmp_path), name, flush_logs_every_n_steps=1)
-        script(counts, consecutive=2, logger=logger, results=ComparisonRun(), config=CONFIG)
-        logger.save()
-        logged.append(Path(logger.experiment.metrics_file_path).exists())
-    assert logged == [True, False]
 
 
 def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:

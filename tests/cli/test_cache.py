@@ -113,16 +113,3 @@ def test_damaged_entries_can_be_removed(stored: Path) -> None:
         (table.path / "table.json").write_text(content)
         assert "0 rows of an unknown kind" in {entry.content for entry in by_kind(cache())["features"]}
     assert [entry.path for entry in cache(remove=table.name)] == [table.path]
-
-
-def test_mistakes_and_an_empty_cache(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    main(["cache"])
-    assert " ".join(capsys.readouterr().out.split()) == f"nothing is stored in {cache_folder()}"
-    with pytest.raises(SystemExit) as caught:
-        main(["cache", "--remove=nothing"])
-    assert caught.value.code == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: remove: 'nothing' does not exist; headstart cache lists all names")

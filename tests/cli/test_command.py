@@ -1,6 +1,5 @@
 """The command `headstart`: its list, its mistakes, and where each command leads."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 from headstart.__main__ import main
 from headstart.cli.command_line import load
 from headstart.cli.commands import COMMANDS, EVALUATIONS, NAMED
-from headstart.output.parser import one_line_errors
 from headstart.output.version import describe_version
 
 PORTAL = ("portal", "portal worker", "portal admin")
@@ -45,22 +43,6 @@ def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str])
         main([*name.split(), "--help"])
     assert caught.value.code == 0
     assert capsys.readouterr().out.startswith("usage: headstart")
-
-
-@pytest.mark.parametrize(
-    ("args", "line"),
-    [
-        (["lis"], "'lis' is not a command (closest: list); headstart --help lists them"),
-        (["xyzzy"], "'xyzzy' is not a command; headstart --help lists them"),
-        (["list"], "kind: it is required; give one of methods"),
-        (["train", "--config=nowhere.yaml"], "config: File does not exist"),
-    ],
-)
-def test_mistakes(args: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(args)
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.startswith(f"error: {line}")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,18 +88,3 @@ def test_a_reader_that_has_gone_ends_it_quietly(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
-
-
-def test_another_broken_pipe_is_no_reader_that_has_gone() -> None:
-    with pytest.raises(BrokenPipeError, match="of a worker"), one_line_errors():
-        raise BrokenPipeError("of a worker")
-
-
-def test_names_and_metrics_need_no_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys, json, headstart\nfrom headstart.metrics import linear_cka, cka_null, log_me\n"
-        "from headstart.__main__ import main\nmain(['list', 'methods'])\n"
-        "print(json.dumps([name in sys.modules for name in ('torch', 'lightning', 'rich')]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == [False, False, False]

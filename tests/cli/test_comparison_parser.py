@@ -45,11 +45,8 @@ def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
     ("option", "words"),
     [
         ("--help", ["LightningModule]; headstart list methods", "PhotoSource; headstart list datasets"]),
-        ("--data.help", ["PhotoSource; headstart list datasets"]),
         ("--data.help=PhotoStream", ["PhotoSource; headstart list datasets"]),
-        ("--data.photos.help=ClassSubset", ["PhotoSource; headstart list datasets"]),
         ("--data.photos.help=PhotoSource", ["has no options; headstart list methods, or datasets, says which there"]),
-        ("--model.baseline.help=Method", ["has no options; headstart list methods, or datasets, says which there"]),
         ("--model.baseline.help=NearestClassMean", ["has no options; headstart list methods"]),
         ("--model.baseline.help=LoRA", ["one of Adafactor, Muon, Adadelta, Adagrad, Adam, AdamW,"]),
         ("--trainer.help", ["(type: Union[str, Accelerator], default: auto, one of CPUAccelerator, CUDAAccelerator"]),
@@ -61,17 +58,6 @@ def test_help_points_to_the_lists_of_classes(option: str, words: list[str], caps
     assert not any(
         each in text for each in ("known subclasses", "<class", "SplitSource", "modules.FineTuning", "DrawnObjects")
     )
-
-
-def test_help_of_no_class(capsys: pytest.CaptureFixture[str]) -> None:
-    for option in ("--data.photos.help", "--data.photos.help=NoSource", "--model.baseline.help=Metod"):
-        with pytest.raises(SystemExit) as caught:
-            train.main([option])
-        assert caught.value.code == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"error: {option[2:].partition('=')[0]}: ")
-        ends = ("datasets, says which there are", "no PhotoSource 'NoSource'", "(closest: headstart.modules.Method)")
-        assert line.endswith(ends)
 
 
 @pytest.mark.parametrize("change", [[], ["--data.batch_size=3"]])
@@ -130,17 +116,6 @@ def test_null_for_every_option_that_may_be_none(capsys: pytest.CaptureFixture[st
         nulls = [f"--data.photos.{name}={next(spelt)}" for name in nullable(source)]
         photos = configuration(capsys, f"--data.photos={source.__name__}", *nulls)["data"]["init_args"]["photos"]
         assert all(photos.get("init_args", {}).get(name) is None for name in nullable(source)), source
-
-
-def test_null_over_a_file_and_for_the_trainer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine.yaml").write_text(
-        "data:\n  init_args:\n    photos:\n      class_path: headstart.datamodules.CatsAndDogs\n"
-        "      init_args: {root: there}\n"
-    )
-    files = [f"--config={tmp_path / 'mine.yaml'}", "--data.photos.root=null", "--trainer.default_root_dir=null"]
-    config = configuration(capsys, *files)
-    assert config["data"]["init_args"]["photos"]["init_args"]["root"] is None
-    assert config["trainer"]["default_root_dir"] is None
 
 
 def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def refuse(folder: Path, content: Any) -> list[Problem]:
     return caught.value.problems
 
 
-def test_shipped_challenges() -> None:
+def test_shipped_challenges_and_versions_in_the_order_of_their_age(tmp_path: Path) -> None:
     assert shipped_challenges() == ["contract", "realign_2026"]
     challenges = {name: read_challenge(challenge_path(name)) for name in shipped_challenges()}
     assert [challenge.name for challenge in challenges.values()] == list(challenges)
@@ -42,9 +42,6 @@ def test_shipped_challenges() -> None:
     assert counts == [(None, 2), (None, 2)]
     assert [team.count.exactly for team in rules(challenges["realign_2026"])] == [20, 1000]
     assert [challenge.contract_versions for challenge in challenges.values()] == [("1.0",), ("1.0", "1.1")]
-
-
-def test_versions_are_in_the_order_of_their_age(tmp_path: Path) -> None:
     challenge = read_challenge(write(tmp_path, {**MINIMAL, "contract_versions": ["1.1", "1.0", "1.1"]}))
     assert challenge.contract_versions == ("1.0", "1.1")
 
@@ -104,61 +101,50 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
     assert challenge.score.epsilon == 1e-6
 
 
-@pytest.mark.parametrize(
-    ("changed", "pointer", "words"),
-    [
-        ({"name": "two words"}, "/name", "letters, digits"),
-        ({"colour": "red"}, "/colour", "is not a field of a challenge"),
-        ({"deadline": "2026-03-01T12:00:00"}, "/deadline", "has no time zone"),
-        ({"deadline": "soon"}, "/deadline", "is not a time in ISO 8601, such as 2026"),
-        ({"time_zone": "Mars/Base"}, "/time_zone", "is not the name of a time zone"),
-        ({"time_zone": "../etc"}, "/time_zone", "is not the name of a time zone"),
-        ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
-        ({"score": {"epsilon": 0}}, "/score/epsilon", "0"),
-        ({"score": {"epsilon": 1}}, "/score/epsilon", "1"),
-        ({"teams": {}}, "/teams", "needs blue or red"),
-        ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
-        ({"teams": {"red": {"count": {"exactly": 1}}}}, "/teams/red/count/exactly", "2"),
-        ({"teams": {"red": {"count": {"exactly": 9, "most": 9}}}}, "/teams/red/count", "exactly with"),
-        ({"teams": {"red": {"count": {"least": 9, "most": 8}}}}, "/teams/red/count", "least 9 above most 8"),
-        ({"teams": {"blue": {"families": {"a": ["a*"]}}}}, "/teams/blue", "needs most_per_family or unmixed"),
-        ({"teams": {"blue": {"most_per_family": 1}}}, "/teams/blue", "needs families"),
-        (
-            {"teams": {"blue": {"most_per_family": 1, "families": {"a": ["vit_[bl]*"]}}}},
-            "/teams/blue/families/a/0",
-            "no square brackets",
-        ),
-        ({"teams": {"blue": {"unmixed_families": [["a", "b"]]}}}, "/teams/blue", "names a, b"),
-        (
-            {"teams": {"blue": {"families": {"a": ["a*"]}, "unmixed_families": [["a", "a"]]}}},
-            "/teams/blue",
-            "names a family twice in one list",
-        ),
-    ],
-)
-def test_mistakes_of_a_host(tmp_path: Path, changed: dict[str, Any], pointer: str, words: str) -> None:
-    (problem,) = refuse(tmp_path, {**MINIMAL, **changed})
-    assert problem.pointer == pointer
-    assert words in problem.rule
+def blue(**rules: Any) -> dict[str, Any]:
+    return {"teams": {"blue": rules}}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a: [", "is not YAML"),
-        ("a: \x07", "is not YAML"),
-        ("", "must be an object"),
-        ("deadline: 2026-13-41", "YAML"),
-        ("&a [*a]", "reference"),
-        ("a: &a [x]\nb: [*a, *a]", "reference"),
-        ("name: a\nname: b", "the key 'name' twice"),
-        ("teams: {red: {}, red: {}}", "the key 'red' twice"),
-        ("[" * 20_000, "nested deeper than the limit of 32 levels"),
-        ("? [a]\n: b", "YAML"),
-    ],
-)
-def test_files_that_are_no_challenge(tmp_path: Path, text: str, words: str) -> None:
-    assert words in refuse(tmp_path, text)[0].rule
+def red(**count: int) -> dict[str, Any]:
+    return {"teams": {"red": {"count": count}}}
+
+
+# What is changed in a challenge, or a whole file, where the problem is, and what it says.
+MISTAKES: list[tuple[Any, str, str]] = [
+    ({"name": "two words"}, "/name", "letters, digits"),
+    ({"colour": "red"}, "/colour", "is not a field of a challenge"),
+    ({"deadline": "2026-03-01T12:00:00"}, "/deadline", "has no time zone"),
+    ({"deadline": "soon"}, "/deadline", "is not a time in ISO 8601, such as 2026"),
+    ({"time_zone": "../etc"}, "/time_zone", "is not the name of a time zone"),
+    ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
+    ({"score": {"epsilon": 0}}, "/score/epsilon", "0"),
+    ({"score": {"epsilon": 1}}, "/score/epsilon", "1"),
+    ({"teams": {}}, "/teams", "needs blue or red"),
+    ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
+    (red(exactly=1), "/teams/red/count/exactly", "2"),
+    (red(exactly=9, most=9), "/teams/red/count", "exactly with"),
+    (red(least=9, most=8), "/teams/red/count", "least 9 above most 8"),
+    (blue(families={"a": ["a*"]}), "/teams/blue", "needs most_per_family or unmixed"),
+    (blue(most_per_family=1), "/teams/blue", "needs families"),
+    (blue(most_per_family=1, families={"a": ["vit_[bl]*"]}), "/teams/blue/families/a/0", "no square brackets"),
+    (blue(unmixed_families=[["a", "b"]]), "/teams/blue", "names a, b"),
+    (blue(families={"a": ["a*"]}, unmixed_families=[["a", "a"]]), "/teams/blue", "names a family twice in one list"),
+    *((text, "", "is not YAML") for text in ("a: [", "a: \x07", "deadline: 2026-13-41", "? [a]\n: b")),
+    ("", "", "must be an object"),
+    *((text, "", "reference") for text in ("&a [*a]", "a: &a [x]\nb: [*a, *a]")),
+    ("name: a\nname: b", "", "the key 'name' twice"),
+    ("teams: {red: {}, red: {}}", "", "the key 'red' twice"),
+    ("[" * 20_000, "", "nested deeper than the limit of 32 levels"),
+]
+
+
+def test_mistakes_of_a_host(tmp_path: Path) -> None:
+    wrong = []
+    for changed, pointer, words in MISTAKES:
+        problems = refuse(tmp_path, changed if isinstance(changed, str) else {**MINIMAL, **changed})
+        if [problem.pointer for problem in problems] != [pointer] or words not in problems[0].rule:
+            wrong.append((pointer, words, problems))
+    assert not wrong, wrong
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
@@ -175,40 +161,30 @@ def test_digest_ignores_the_layout_of_the_file(tmp_path: Path) -> None:
     assert plain.digest == turned.digest != other.digest
 
 
-def test_an_epsilon_changes_both_digests(tmp_path: Path) -> None:
-    plain, without, other = (
-        read_challenge(write(tmp_path, {**MINIMAL, **score}))
-        for score in ({}, {"score": {"epsilon": None}}, {"score": {"epsilon": 1.0e-6}})
-    )
-    assert plain.digest == without.digest != other.digest
-    assert plain.scoring_digest == without.scoring_digest != other.scoring_digest
-
-
-@pytest.mark.parametrize(
-    ("changed", "is_same"),
-    [
-        ({"title": "Other", "description": "Longer.", "deadline": NOON.isoformat(), "time_zone": "Asia/Tokyo"}, True),
+def test_scoring_digest_is_of_what_scores_depend_on(tmp_path: Path) -> None:
+    plain = read_challenge(write(tmp_path, MINIMAL))
+    assert plain.digest == read_challenge(write(tmp_path, {**MINIMAL, "score": {"epsilon": None}})).digest
+    dates = {"description": "Longer.", "deadline": NOON.isoformat(), "time_zone": "Asia/Tokyo"}
+    changes: list[tuple[dict[str, Any], bool]] = [
+        ({"title": "Other", **dates}, True),
         ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1}}}, True),
+        ({"score": {"epsilon": 1.0e-6}}, False),
         ({"contract_versions": ["1.0"]}, False),
-        ({"teams": {"red": {"count": {"least": 3}}}}, False),
+        (red(least=3), False),
         ({"teams": {"red": {"datasets": ["photos"]}}}, False),
         ({"teams": {"red": {}, "blue": {}}}, False),
-    ],
-)
-def test_scoring_digest_is_of_what_scores_depend_on(tmp_path: Path, changed: dict[str, Any], is_same: bool) -> None:
-    plain, other = (read_challenge(write(tmp_path, {**MINIMAL, **change})) for change in ({}, changed))
-    assert (plain.scoring_digest == other.scoring_digest) is is_same
-    assert plain.digest != other.digest
+    ]
+    for changed, is_same in changes:
+        other = read_challenge(write(tmp_path, {**MINIMAL, **changed}))
+        assert (plain.scoring_digest == other.scoring_digest) is is_same, changed
+        assert plain.digest != other.digest
 
+    def digest(**rules: Any) -> str:
+        return read_challenge(write(tmp_path, {**MINIMAL, **blue(**rules)})).scoring_digest
 
-def test_scoring_digest_is_of_families_in_any_order(tmp_path: Path) -> None:
-    def digest(**blue: Any) -> str:
-        return read_challenge(write(tmp_path, {**MINIMAL, "teams": {"blue": blue}})).scoring_digest
-
-    text = "name: ours\ntitle: Ours\nteams: {blue: {most_per_family: 1, families: {b: [b*], a: [a*]}}}\n"
     families = {"a": ["a*"], "b": ["b*"]}
     first = digest(families=families, most_per_family=1)
-    assert first == read_challenge(write(tmp_path, text)).scoring_digest
+    assert first == digest(families={"b": ["b*"], "a": ["a*"]}, most_per_family=1)
     others = [
         digest(families={**families, "c": ["c*"]}, most_per_family=1),
         digest(families=families, most_per_family=2),
@@ -224,13 +200,10 @@ def test_the_deadline_itself_is_in_time(tmp_path: Path) -> None:
     assert find_untimely(challenge, "red", [], NOON) == []
     late = NOON + timedelta(microseconds=1)
     assert challenge.is_over(late)
+    assert not read_challenge(write(tmp_path, MINIMAL)).is_over(late)
     (problem,) = find_untimely(challenge, "red", [], late)
     rule = "the deadline was 2026-03-01T21:00:00+09:00, and it is 2026-03-01T21:00:00.000001+09:00"
     assert (problem.pointer, problem.rule) == ("", rule)
-
-
-def test_without_a_deadline_it_is_never_over(tmp_path: Path) -> None:
-    assert not read_challenge(write(tmp_path, MINIMAL)).is_over(datetime.max.replace(tzinfo=UTC))
 
 
 def test_days_end_at_midnight_of_the_time_zone(tmp_path: Path) -> None:
@@ -244,14 +217,11 @@ def test_days_end_at_midnight_of_the_time_zone(tmp_path: Path) -> None:
     assert find_untimely(challenge, "red", [before, before - timedelta(hours=9)], after) == []
 
 
-def test_submissions_altogether(tmp_path: Path) -> None:
+def test_submissions_altogether_and_teams_that_there_are_not(tmp_path: Path) -> None:
     challenge = read_challenge(write(tmp_path, {**MINIMAL, "teams": {"red": {"submissions": 3}}}))
     earlier = [NOON - timedelta(days=days) for days in (1, 2)]
     assert find_untimely(challenge, "red", earlier, NOON) == []
     (problem,) = find_untimely(challenge, "red", [*earlier, NOON], NOON)
     assert problem.rule == "all of the 3 allowed submissions were made"
-
-
-def test_a_team_that_a_challenge_does_not_have(tmp_path: Path) -> None:
-    (problem,) = find_untimely(read_challenge(write(tmp_path, MINIMAL)), "blue", [], NOON)
+    (problem,) = find_untimely(challenge, "blue", [], NOON)
     assert problem.rule == "the challenge 'ours' has no Blue Team"

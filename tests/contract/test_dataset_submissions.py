@@ -9,18 +9,10 @@ from typing import Any
 import pytest
 
 from headstart.contract.dataset_submissions import read_any_submission
-from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError
-from headstart.contract.schema import ModelEntry, Stimulus
 from headstart.contract.submissions import Submission
+from headstart.tests.material.contract_documents import make_catalog, make_registry
 
-COMMON: dict[str, Any] = {
-    "source": "timm",
-    "weights": None,
-    "layer": "fc",
-    "embedding": "flatten",
-    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
-}
 NAMES = ["one", "two", "three"]
 BLUE: list[dict[str, Any]] = [{"model_name": name, "layer_name": "fc"} for name in NAMES]
 RED: list[dict[str, Any]] = [{"dataset_name": "photos", "image_identifier": f"{i}.png"} for i in (4, 0, 2)]
@@ -33,9 +25,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    entries = {name: ModelEntry(model_name=name, **COMMON) for name in NAMES}
-    stimuli = tuple(Stimulus(dataset_name="photos", image_identifier=f"{i}.png") for i in range(5))
-    documents = Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), stimuli, "")
+    documents = make_registry(NAMES), make_catalog(("photos", f"{i}.png") for i in range(5))
     return lambda source, **options: read_any_submission(str(source), *documents, **options)
 
 
@@ -64,46 +54,36 @@ def save(folder: Path, rows: list[dict[str, Any]], form: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv", "saved", "saved splits"])
-@pytest.mark.parametrize(("key", "rows"), [("models", BLUE), ("differentiating_images", RED)], ids=["blue", "red"])
-def test_local_copies(tmp_path: Path, read: Read, form: str, key: str, rows: list[dict[str, Any]]) -> None:
+def test_local_copies(tmp_path: Path, read: Read) -> None:
     file = tmp_path / "entry.json"
-    file.write_text(json.dumps({key: rows}))
-    expected, submission = read(file), read(save(tmp_path / "copy", rows, form))
-    assert (submission.team, submission.models, submission.stimuli) == (
-        expected.team,
-        expected.models,
-        expected.stimuli,
-    )
-    assert submission.contract_version == expected.contract_version
-    assert json.loads(submission.content) == json.loads(expected.content)
-
-
-@pytest.mark.parametrize("name", ["csv", "parquet", "json"])
-def test_folder_named_as_a_reader_of_datasets(
-    tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    save(tmp_path / name, BLUE[:2], "csv")
-    save(tmp_path / "other", BLUE[1:], "csv")
-    monkeypatch.chdir(tmp_path)
-    assert read(name).models == ("one", "two")
-
-
-@pytest.mark.parametrize("name", ["ours*", "our?", "[ours]", "o::urs"])
-def test_folder_that_is_a_pattern(tmp_path: Path, read: Read, name: str) -> None:
-    save(tmp_path / "ours", BLUE[1:], "csv")
-    save(tmp_path / name, BLUE[:2], "csv")
-    assert "rename it" in refusal(read, tmp_path / name)
-
-
-def test_empty_cells_say_nothing(tmp_path: Path, read: Read) -> None:
-    rows: list[dict[str, Any]] = [{"model_name": "one", "layer_name": None}, {"model_name": "two", "layer_name": "fc"}]
+    for key, rows in (("models", BLUE), ("differentiating_images", RED)):
+        file.write_text(json.dumps({key: rows}))
+        expected = read(file)
+        for form in ("parquet", "jsonl", "csv", "saved", "saved splits"):
+            submission = read(save(tmp_path / f"{key} as {form}", rows, form))
+            for name in ("team", "models", "stimuli", "contract_version"):
+                assert getattr(submission, name) == getattr(expected, name), (form, name)
+            assert json.loads(submission.content) == json.loads(expected.content), form
+    # Empty cells say nothing.
+    rows = [{"model_name": "one", "layer_name": None}, {"model_name": "two", "layer_name": "fc"}]
     assert read(save(tmp_path / "copy", rows, "parquet")).models == ("one", "two")
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
+def test_folders_named_as_a_reader_of_datasets_or_a_pattern(
+    tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "ours", BLUE[1:], "csv")
+    monkeypatch.chdir(tmp_path)
+    for name in ("csv", "json"):
+        save(tmp_path / name, BLUE[:2], "csv")
+        assert read(name).models == ("one", "two")
+    for name in ("ours*", "our?", "[ours]", "o::urs"):
+        save(tmp_path / name, BLUE[:2], "csv")
+        assert "rename it" in refusal(read, tmp_path / name)
+
+
+def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read) -> None:
+    cases: list[tuple[list[dict[str, Any]], str]] = [
         ([{**BLUE[0], "model_name": "four"}, BLUE[1]], '/models/0/model_name "four": not in the model registry'),
         (
             [{**BLUE[0], "layer_name": "head"}, BLUE[1]],
@@ -113,10 +93,9 @@ def test_empty_cells_say_nothing(tmp_path: Path, read: Read) -> None:
         ([{**RED[0], "label": 1}, RED[1]], "it has dataset_name, image_identifier, label"),
         ([{"name": "one"}], "must have the columns model_name, layer_name, source (Blue Team) or dataset_name, image"),
         ([{"model_name": 1}, {"model_name": 2}], "/models/0/model_name 1: must be a valid string"),
-    ],
-)
-def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read, rows: list[dict[str, Any]], words: str) -> None:
-    assert words in refusal(read, save(tmp_path / "copy", rows, "parquet"))
+    ]
+    for number, (rows, words) in enumerate(cases):
+        assert words in refusal(read, save(tmp_path / f"{number}", rows, "parquet"))
 
 
 def test_several_splits(tmp_path: Path, read: Read) -> None:
@@ -133,18 +112,15 @@ def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
     assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder, max_bytes=100)
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("hf://nobody/none", "cannot be read as a data set ("),
-        ("hf://nobody", "hf:// needs an owner and a name, hf://owner/name"),
-        ("hf://../elsewhere", "hf:// needs an owner"),
-    ],
-)
-def test_names_on_the_hub(read: Read, source: str, words: str) -> None:
-    text = refusal(read, source)
-    assert words in text
-    assert text.endswith("check its name and the connection, or name a folder")
+def test_names_on_the_hub(read: Read) -> None:
+    for source, words in {
+        "hf://nobody/none": "cannot be read as a data set (",
+        "hf://nobody": "hf:// needs an owner and a name, hf://owner/name",
+        "hf://../elsewhere": "hf:// needs an owner",
+    }.items():
+        text = refusal(read, source)
+        assert words in text
+        assert text.endswith("check its name and the connection, or name a folder")
 
 
 def test_name_and_revision_reach_the_hub(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:

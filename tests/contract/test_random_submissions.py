@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError
-from headstart.contract.schema import ModelEntry, Preprocess, Stimulus
 from headstart.contract.submissions import read_submission
+from headstart.tests.material.contract_documents import make_catalog, make_registry
 
 MODELS = ["resnet50", "vit_tiny", "caf\u00e9"]
 STIMULI = [{"dataset_name": "photos", "image_identifier": f"{name}.png"} for name in "abc"]
@@ -21,15 +20,9 @@ KEYS += ["dataset_name", "image_identifier", "x/~\x1b"]
 
 def is_valid(path: Path) -> bool:
     """Whether a submission is valid; any error but the contract's fails the test."""
-    preprocess = Preprocess(mean=(0, 0, 0), std=(1, 1, 1), resize=8, crop=8)
-    fields: dict[str, Any] = {"weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
-    entries = {
-        name: ModelEntry(model_name=name, source="timm", input_size=(8, 8), preprocess=preprocess, **fields)
-        for name in MODELS
-    }
-    catalog = Catalog(path, tuple(Stimulus(**stimulus) for stimulus in STIMULI), "")
+    catalog = make_catalog((stimulus["dataset_name"], stimulus["image_identifier"]) for stimulus in STIMULI)
     try:
-        read_submission(path, Registry(path, entries, ""), catalog)
+        read_submission(path, make_registry(MODELS), catalog)
     except ContractError as error:
         if not error.problems or not str(error).isprintable():
             pytest.fail(repr(error))
@@ -59,24 +52,20 @@ def random_entries(source: random.Random) -> Any:
     }
 
 
-def test_random_values(tmp_path: Path) -> None:
-    source = random.Random(0)
-    outcomes = []
-    for _ in range(600):
-        document = source.choice([random_value, random_entries])(source)
-        (tmp_path / "entry.json").write_text(json.dumps(document))
-        outcomes.append(is_valid(tmp_path / "entry.json"))
-    assert set(outcomes) == {True, False}
+VALUES = [random_value, random_entries]
 
 
-def test_random_bytes(tmp_path: Path) -> None:
-    source = random.Random(0)
+def test_random_values_and_bytes(tmp_path: Path) -> None:
+    source, path = random.Random(0), tmp_path / "entry.json"
     content = json.dumps({"contract_version": "1.0", "differentiating_images": STIMULI}).encode()
-    outcomes = []
-    for _ in range(600):
-        damaged = bytearray(content)
-        for _ in range(source.randrange(4)):
-            damaged[source.randrange(len(damaged))] = source.randrange(256)
-        (tmp_path / "entry.json").write_bytes(damaged[: source.choice([None, source.randrange(len(damaged))])])
-        outcomes.append(is_valid(tmp_path / "entry.json"))
-    assert set(outcomes) == {True, False}
+    for of_bytes in (False, True):
+        outcomes = []
+        for _ in range(600):
+            damaged = bytearray(content if of_bytes else json.dumps(source.choice(VALUES)(source)).encode())
+            if of_bytes:
+                for _ in range(source.randrange(4)):
+                    damaged[source.randrange(len(damaged))] = source.randrange(256)
+                damaged = damaged[: source.choice([None, source.randrange(len(damaged))])]
+            path.write_bytes(damaged)
+            outcomes.append(is_valid(path))
+        assert set(outcomes) == {True, False}

@@ -10,8 +10,9 @@ import pytest
 
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, Problem
-from headstart.contract.schema import ModelEntry, Source, Stimulus
+from headstart.contract.schema import Source
 from headstart.contract.submissions import Submission, read_submission
+from headstart.tests.material.contract_documents import make_catalog, make_registry
 
 Read = Callable[..., Submission]
 Refuse = Callable[..., list[Problem]]
@@ -22,26 +23,13 @@ MODELS: dict[str, Source] = {
     "vit_tiny": "timm",
     "caf\u00e9": "timm",
 }
-STIMULI = [("photos", "a/1.png"), ("photos", "a/2.png")]
-COMMON: dict[str, Any] = {
-    "weights": None,
-    "layer": "fc",
-    "embedding": "flatten",
-    "input_size": (64, 64),
-    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
-    "output_dim": 8,
-}
+STIMULI = [("photos", "a/1.png"), ("photos", "a/2.png"), ("photos", "\u00e9.png"), ("drawings", "a/1.png")]
 
 
 @pytest.fixture
 def documents() -> tuple[Registry, Catalog]:
-    parameters = {"vit_tiny": {"depth": 2, "flag": True, "sizes": [1, 2.5]}}
-    entries = {
-        name: ModelEntry(model_name=name, source=source, model_parameters=parameters.get(name, {}), **COMMON)
-        for name, source in MODELS.items()
-    }
-    stimuli = tuple(Stimulus(dataset_name=dataset, image_identifier=path) for dataset, path in STIMULI)
-    return Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), stimuli, "")
+    parameters = {"depth": 2, "flag": True, "sizes": [1, 2.5]}
+    return make_registry(MODELS, vit_tiny=parameters), make_catalog(STIMULI)
 
 
 @pytest.fixture
@@ -84,168 +72,131 @@ def test_blue_submission(read: Read) -> None:
 
 
 def test_red_submission(read: Read, documents: tuple[Registry, Catalog]) -> None:
-    submission = read(red(STIMULI[1], STIMULI[0]))
+    submission = read(red(*STIMULI[::-1]))
     assert (submission.team, submission.models) == ("red", ())
     assert submission.stimuli == documents[1].stimuli[::-1]
 
 
-@pytest.mark.parametrize("document", [{"models": ["resnet50", "resnet101"]}, red(*STIMULI)])
-def test_version_may_be_named(read: Read, document: dict[str, Any]) -> None:
-    for version in ("1.0", "1.1"):
-        assert read({"contract_version": version, **document}).contract_version == version
-    assert read(document).contract_version == "1.0"
+def blue(*models: Any) -> dict[str, Any]:
+    return {"models": list(models)}
 
 
-@pytest.mark.parametrize("version", ["2.0", "1", 1.0, None, "", {"a": 1}])
-@pytest.mark.parametrize(
-    "document",
-    [{"models": ["resnet50", "resnet101"]}, red(*STIMULI), {"entries": []}, {"models": [], **red(*STIMULI)}],
-    ids=["blue", "red", "other keys", "both keys"],
-)
-def test_another_version(refuse: Refuse, document: dict[str, Any], version: Any) -> None:
-    problem = refuse({**document, "contract_version": version})[0]
-    assert problem.pointer == "/contract_version"
-    rule = f'contract version {json.dumps(version)} is not accepted; the accepted versions are "1.0" and "1.1"'
-    assert problem.rule == rule
+UNSEEN = "must contain no control characters"
+EITHER = 'either "models" (Blue Team) or "differentiating_images" (Red Team)'
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"model_name": "vit_tiny", "source": "timm"},
-        {"model_name": "vit_tiny", "model_parameters": {"sizes": [1, 2.5], "flag": True, "depth": 2}},
-        {"model_name": "resnet101", "source": "torchvision", "model_parameters": None},
-        {"model_name": "resnet101", "source": "torchvision", "model_parameters": {}},
-        {"model_name": "resnet101", "layer_name": "fc"},
-        {"model_name": "resnet101", "layer_name": None},
-    ],
-)
-def test_longer_form_that_agrees(read: Read, entry: dict[str, Any]) -> None:
-    assert read({"models": ["resnet50", entry]}).models == ("resnet50", entry["model_name"])
-
-
-@pytest.mark.parametrize(
-    ("entry", "field", "there"),
-    [
-        ({"model_name": "resnet101", "source": "ssl"}, "source", '"torchvision"'),
-        ({"model_name": "resnet101", "model_parameters": {"depth": 2}}, "model_parameters", "{}"),
-        ({"model_name": "vit_tiny", "model_parameters": None}, "model_parameters", '{"depth": 2'),
-        ({"model_name": "vit_tiny", "model_parameters": {}}, "model_parameters", '{"depth": 2'),
-        ({"model_name": "vit_tiny", "layer_name": "head"}, "layer_name", '"fc"'),
-        (
-            {"model_name": "vit_tiny", "model_parameters": {"depth": 2, "flag": 1, "sizes": [1, 2.5]}},
-            "model_parameters",
-            '{"depth": 2, "flag": true',
-        ),
-    ],
-)
-def test_longer_form_that_disagrees(refuse: Refuse, entry: dict[str, Any], field: str, there: str) -> None:
-    (problem,) = refuse({"models": ["resnet50", entry]})
-    assert problem.pointer == f"/models/1/{field}"
-    assert json.loads(problem.value) == (entry[field] or {})
-    assert problem.rule.startswith(f"disagrees with the registry: {there}")
-
-
-@pytest.mark.parametrize(
-    ("entry", "pointer", "words"),
-    [
-        ({}, "/models/1/model_name", "is required"),
-        ({"model_name": "vit_tiny", "weights": "x"}, "/models/1/weights", "is not a field of the contract"),
-        ({"model_name": "vit_tiny", "source": ["timm"]}, "/models/1/source", "must be a valid string"),
-        ({"model_name": "vit_tiny", "layer_name": 5}, "/models/1/layer_name", "must be a valid string"),
-        ({"model_name": "vit_tiny", "model_parameters": [1]}, "/models/1/model_parameters", "must be an object"),
-        (5, "/models/1", "must be a name or an object"),
-        (["vit_tiny"], "/models/1", "must be a name or an object"),
-        ("", "/models/1", "must not be empty"),
-        ("a\x1b[31m", "/models/1", "no control characters"),
-    ],
-)
-def test_wrong_entries_of_the_blue_team(refuse: Refuse, entry: Any, pointer: str, words: str) -> None:
-    (problem,) = refuse({"models": ["resnet50", entry]})
-    assert problem.pointer == pointer
-    assert words in problem.rule
-
-
-@pytest.mark.parametrize(
-    ("name", "closest"),
-    [("resnet_50", "resnet50"), ("RESNET101", "resnet101"), ("vit-tiny", "vit_tiny"), ("zzz", None)],
-)
-@pytest.mark.parametrize("long", [True, False])
-def test_unknown_model_with_the_closest(refuse: Refuse, name: str, closest: str | None, long: bool) -> None:
-    (problem,) = refuse({"models": ["caf\u00e9", {"model_name": name} if long else name]})
-    hint = f' (closest: "{closest}")' if closest else ""
-    pointer = "/models/1/model_name" if long else "/models/1"
-    assert problem == Problem(pointer, json.dumps(name), f"not in the model registry{hint}")
-
-
-@pytest.mark.parametrize(
-    "spelling", ["caf\u00e9", "cafe\u0301", "CAF\u00c9", "\uff43af\u00e9", {"model_name": "cafe\u0301"}]
-)
-def test_models_that_come_twice(refuse: Refuse, spelling: Any) -> None:
-    problems = refuse({"models": ["caf\u00e9", "resnet50", spelling]})
-    pointer = "/models/2/model_name" if isinstance(spelling, dict) else "/models/2"
-    twice = [problem for problem in problems if "unique" in problem.rule]
-    assert [(problem.pointer, problem.rule) for problem in twice] == [
-        (pointer, "the same model as /models/0; models must be unique")
-    ]
-    assert {problem.pointer for problem in problems} == {pointer}
-
-
-def test_layers_are_named_since_version_1_1(read: Read, refuse: Refuse) -> None:
-    document = {"models": ["resnet50", {"model_name": "vit_tiny", "layer_name": "fc"}]}
+def test_versions(read: Read, refuse: Refuse) -> None:
+    for document in (blue("resnet50", "resnet101"), red(*STIMULI)):
+        for version in ("1.0", "1.1"):
+            assert read({"contract_version": version, **document}).contract_version == version
+        assert read(document).contract_version == "1.0"
+    for document in (red(*STIMULI), {"entries": []}, {"models": [], **red(*STIMULI)}):
+        others: list[Any] = ["2.0", "1", 1.0, None, {"a": 1}]
+        for other in others:
+            problem = refuse({**document, "contract_version": other})[0]
+            rule = f'contract version {json.dumps(other)} is not accepted; the accepted versions are "1.0" and "1.1"'
+            assert (problem.pointer, problem.rule) == ("/contract_version", rule)
+    # Layers are named since version 1.1.
+    document = blue("resnet50", {"model_name": "vit_tiny", "layer_name": "fc"})
     assert read(document).contract_version == "1.1"
-    assert read({"contract_version": "1.1", **document}).contract_version == "1.1"
     (problem,) = refuse({"contract_version": "1.0", **document})
     assert problem == Problem("/models/1/layer_name", '"fc"', "is not a field of version 1.0 of the contract")
 
 
-@pytest.mark.parametrize("key", ["models", "differentiating_images"])
-@pytest.mark.parametrize("count", [0, 1])
-def test_at_least_two(refuse: Refuse, key: str, count: int) -> None:
-    entries = ["resnet50"] if key == "models" else red(STIMULI[0])["differentiating_images"]
-    (problem,) = refuse({key: entries[:count]})
-    assert (problem.pointer, problem.rule) == (f"/{key}", f"must have at least 2 items, not {count}")
+PARAMETERS = {"sizes": [1, 2.5], "flag": True, "depth": 2}
 
 
-@pytest.mark.parametrize("key", ["models", "differentiating_images"])
-@pytest.mark.parametrize("value", [None, "resnet50", 5, {"a": 1}])
-def test_entries_must_be_a_list(refuse: Refuse, key: str, value: Any) -> None:
-    (problem,) = refuse({key: value})
-    assert (problem.pointer, problem.rule) == (f"/{key}", "must be a list")
+def test_longer_form_that_agrees(read: Read) -> None:
+    entries: list[dict[str, Any]] = [
+        {"model_name": "vit_tiny", "source": "timm"},
+        {"model_name": "vit_tiny", "model_parameters": PARAMETERS},
+        {"model_name": "resnet101", "source": "torchvision", "model_parameters": None},
+        {"model_name": "resnet101", "model_parameters": {}, "layer_name": None},
+        {"model_name": "resnet101", "layer_name": "fc"},
+    ]
+    for entry in entries:
+        assert read(blue("resnet50", entry)).models == ("resnet50", entry["model_name"])
 
 
-def test_too_many_entries(refuse: Refuse) -> None:
-    (problem,) = refuse({"models": [1] * 100_001})
-    assert (problem.pointer, problem.rule) == ("/models", "must have at most 100000 items, not 100001")
+# The second entry of a Blue Team, where its only problem is, and how the rule begins.
+MODELS_THAT_ARE_WRONG: list[tuple[Any, str, str]] = [
+    ({"model_name": "resnet101", "source": "ssl"}, "/source", 'disagrees with the registry: "torchvision"'),
+    ({"model_name": "resnet101", "model_parameters": {"depth": 2}}, "/model_parameters", "disagrees with the registry"),
+    ({"model_name": "vit_tiny", "model_parameters": None}, "/model_parameters", "disagrees with the registry: {"),
+    ({"model_name": "vit_tiny", "model_parameters": {**PARAMETERS, "flag": 1}}, "/model_parameters", "disagrees"),
+    ({"model_name": "vit_tiny", "layer_name": "head"}, "/layer_name", 'disagrees with the registry: "fc"'),
+    ({}, "/model_name", "is required"),
+    ({"model_name": "vit_tiny", "weights": "x"}, "/weights", "is not a field of the contract"),
+    ({"model_name": "vit_tiny", "layer_name": 5}, "/layer_name", "must be a valid string"),
+    (["vit_tiny"], "", "must be a name or an object"),
+    ("a\x1b[31m", "", UNSEEN),
+    ("RESNET101", "", 'not in the model registry (closest: "resnet101")'),
+    ({"model_name": "resnet_50"}, "/model_name", 'not in the model registry (closest: "resnet50")'),
+]
+# The last of four stimuli of a Red Team.
+STIMULI_THAT_ARE_WRONG: list[tuple[Any, str, str]] = [
+    (("photos", "a/9.png"), "/image_identifier", 'not in the stimuli catalog under dataset "photos"'),
+    (("A", "a/1.png"), "/dataset_name", "not a dataset of the stimuli catalog"),
+    (("photos", "../photos/a/1.png"), "/image_identifier", "must be a plain relative path"),
+    ("photos/a/1.png", "", "must be an object"),
+    ({"image_identifier": "a/1.png"}, "/dataset_name", "is required"),
+    ({**red(STIMULI[3])["differentiating_images"][0], "label": 1}, "/label", "is not a field of the contract"),
+]
+# Whole documents.
+DOCUMENTS_THAT_ARE_WRONG: list[tuple[Any, str, str]] = [
+    *((each, "", f"must be an object with {EITHER}") for each in (5, None, ["resnet50", "vit_tiny"])),
+    *((each, "", f"must have {EITHER}") for each in ({}, {"model": ["resnet50"]})),
+    ({**blue("resnet50", "vit_tiny"), **red(*STIMULI)}, "", f"must have {EITHER}, not both"),
+    *(({"models": each}, "/models", "must be a list") for each in (None, "resnet50", {"a": 1})),
+    ({"differentiating_images": 5}, "/differentiating_images", "must be a list"),
+    ({"models": []}, "/models", "must have at least 2 items, not 0"),
+    (red(STIMULI[0]), "/differentiating_images", "must have at least 2 items, not 1"),
+    ({"models": [1] * 100_001}, "/models", "must have at most 100000 items, not 100001"),
+    ({**blue("resnet50", "vit_tiny"), "rationale\x1b": "mine"}, "/rationale\\u001b", "is not a field of the contract"),
+]
 
 
-@pytest.mark.parametrize("document", [5, None, "blue", [], ["resnet50", "vit_tiny"], {}, {"model": ["resnet50"]}])
-def test_team_that_cannot_be_told(refuse: Refuse, document: Any) -> None:
-    (problem,) = refuse(document)
-    assert problem.pointer == ""
-    assert '"models" (Blue Team) or "differentiating_images" (Red Team)' in problem.rule
+def test_what_is_wrong_is_pointed_to(refuse: Refuse) -> None:
+    stimuli = red(*STIMULI[:3])["differentiating_images"]
+    cases = [(blue("caf\u00e9", entry), f"/models/1{end}", words) for entry, end, words in MODELS_THAT_ARE_WRONG]
+    for each, end, words in STIMULI_THAT_ARE_WRONG:
+        entry = red(each)["differentiating_images"][0] if isinstance(each, tuple) else each
+        cases.append(({"differentiating_images": [*stimuli, entry]}, f"/differentiating_images/3{end}", words))
+    wrong = []
+    for document, pointer, words in [*cases, *DOCUMENTS_THAT_ARE_WRONG]:
+        problems = refuse(document)
+        if [problem.pointer for problem in problems] != [pointer] or not problems[0].rule.startswith(words):
+            wrong.append((pointer, words, problems))
+    assert not wrong, wrong
 
 
-def test_both_teams_at_once(refuse: Refuse) -> None:
-    (problem,) = refuse({"models": ["resnet50", "vit_tiny"], **red(*STIMULI)})
-    assert problem.rule.endswith("not both")
+def test_entries_that_come_twice_in_another_spelling(refuse: Refuse) -> None:
+    spellings: list[Any] = ["caf\u00e9", "CAF\u00c9", "\uff43af\u00e9", {"model_name": "cafe\u0301"}]
+    for spelling in spellings:
+        problems = refuse(blue("caf\u00e9", "resnet50", spelling))
+        pointer = "/models/2/model_name" if isinstance(spelling, dict) else "/models/2"
+        twice = [problem for problem in problems if "unique" in problem.rule]
+        assert [(problem.pointer, problem.rule) for problem in twice] == [
+            (pointer, "the same model as /models/0; models must be unique")
+        ]
+        assert {problem.pointer for problem in problems} == {pointer}
+    for dataset, path in (
+        *(("photos", each) for each in ("a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png")),
+        ("PHOTOS", "a/1.png"),
+    ):
+        problems = refuse(red(STIMULI[1], STIMULI[0], (dataset, path)))
+        rule = "the same stimulus as /differentiating_images/1; stimuli must be unique"
+        assert Problem("/differentiating_images/2", json.dumps(path), rule) in problems
+        assert all(problem.pointer.startswith("/differentiating_images/2") for problem in problems)
+    assert any("same stimulus" in problem.rule for problem in refuse(red(STIMULI[2], ("photos", "e\u0301.png"))))
 
 
 def test_team_that_is_asked_for(read: Read, refuse: Refuse) -> None:
-    blue = {"models": ["resnet50", "vit_tiny"]}
-    assert read(blue, team="blue").team == "blue"
     assert read(red(*STIMULI), team="red").team == "red"
-    (problem,) = refuse(blue, team="red")
-    assert (problem.pointer, problem.rule) == (
-        "/models",
-        "this is a Blue Team submission; a Red Team submission is expected",
-    )
+    (problem,) = refuse(blue("resnet50", "vit_tiny"), team="red")
+    rule = "this is a Blue Team submission; a Red Team submission is expected"
+    assert (problem.pointer, problem.rule) == ("/models", rule)
     assert refuse(red(*STIMULI), team="blue")[0].rule.startswith("this is a Red Team submission")
-
-
-def test_unknown_fields_of_a_submission(refuse: Refuse) -> None:
-    (problem,) = refuse({"models": ["resnet50", "vit_tiny"], "rationale\x1b": "mine"})
-    assert problem == Problem("/rationale\\u001b", '"mine"', "is not a field of the contract")
 
 
 def test_everything_at_once_in_the_order_of_entries(refuse: Refuse) -> None:

@@ -41,32 +41,11 @@ class Probe(LightningModule):
         return SGD(self.parameters(), lr=self.hparams["lr"], momentum=0.9)
 
 
-class InAList(Probe):
-    def configure_optimizers(self) -> Any:
-        return [super().configure_optimizers()]
-
-
 class StepSchedule(Probe):
-    frequency, interval = 1, "step"
-
     def configure_optimizers(self) -> Any:
         optimizer = super().configure_optimizers()
-        schedule = {"interval": self.interval, "frequency": self.frequency}
-        return [optimizer], [{"scheduler": schedules.ExponentialLR(optimizer, 0.7), **schedule}]
-
-
-class EveryOther(StepSchedule):
-    frequency = 2
-
-
-class EpochSchedule(StepSchedule):
-    interval = "epoch"
-
-
-class TwoSchedules(StepSchedule):
-    def configure_optimizers(self) -> Any:
-        [optimizer], first = super().configure_optimizers()
-        return [optimizer], [*first, {"scheduler": schedules.StepLR(optimizer, 3), "interval": "step"}]
+        schedule = {"scheduler": schedules.ExponentialLR(optimizer, 0.7), "interval": "step", "frequency": 2}
+        return [optimizer], [schedule]
 
 
 class OneCycle(Probe):
@@ -75,19 +54,6 @@ class OneCycle(Probe):
         steps = int(self.trainer.estimated_stepping_batches)
         schedule = schedules.OneCycleLR(optimizer, max_lr=1.0, total_steps=steps)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-
-class CosineOverEpochs(Probe):
-    def configure_optimizers(self) -> Any:
-        optimizer = super().configure_optimizers()
-        return [optimizer], [schedules.CosineAnnealingLR(optimizer, T_max=self.trainer.max_epochs or 0)]
-
-
-class OnGlobalStep(Probe):
-    def configure_optimizers(self) -> Any:
-        optimizer = super().configure_optimizers()
-        schedule = schedules.LambdaLR(optimizer, lambda _: 1 / (1 + self.global_step))
-        return [optimizer], [{"scheduler": schedule, "interval": "step"}]
 
 
 class Plateau(Probe):
@@ -174,28 +140,11 @@ class Lbfgs(Probe):
         return torch.optim.LBFGS(self.parameters(), lr=0.5, max_iter=3)
 
 
-class ClipsItself(Probe):
-    def configure_gradient_clipping(self, optimizer: Any, *_: Any, **__: Any) -> None:
-        self.clip_gradients(optimizer, gradient_clip_val=0.1, gradient_clip_algorithm="norm")
-
-
 class WarmsUp(Probe):
     def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
         optimizer.step(closure=optimizer_closure)
         for group in optimizer.param_groups:
             group["lr"] = min(1.0, (self.trainer.global_step + 1) / 5)
-
-
-class KeepsGradients(Probe):
-    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Any) -> None:
-        if batch_idx % 2:
-            optimizer.zero_grad()
-
-
-class ScalesGradients(Probe):
-    def on_before_optimizer_step(self, optimizer: Any) -> None:
-        for each in self.parameters():
-            each.grad = None if each.grad is None else each.grad / (1 + each.grad.norm())
 
 
 class DoublesBackward(Probe):
@@ -235,12 +184,6 @@ class TrainedNorm(Probe):
         self.before = nn.BatchNorm1d(self.head.in_features)  # type: ignore[assignment]
 
 
-class FrozenNorm(TrainedNorm):
-    def __init__(self, backbone: nn.Module, classes: int) -> None:
-        super().__init__(backbone, classes)
-        self.before.eval()
-
-
 class FrozenLater(TrainedNorm):
     def on_train_epoch_start(self) -> None:
         self.before.eval()
@@ -264,12 +207,6 @@ class ReadsMetrics(Probe):
         return before.clamp(0.1, 2) * super().training_step(batch, batch_idx)
 
 
-class LowersTheRate(Probe):
-    def training_step(self, batch: Any, batch_idx: int) -> Any:
-        self.trainer.optimizers[0].param_groups[0]["lr"] *= 0.8
-        return super().training_step(batch, batch_idx)
-
-
 class LowersTheRateInside(Probe):
     def training_step(self, batch: Any, batch_idx: int) -> Any:
         wrapped: Any = self.optimizers()
@@ -283,26 +220,10 @@ class Augments(Probe):
         return (inputs.flip(1) if self.trainer.training else inputs), labels
 
 
-class ScalesInputs(Probe):
-    def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
-        return [batch[0].clamp(-0.5, 0.5), batch[1]]
-
-
-class Transfers(Probe):
-    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
-        inputs, labels = super().transfer_batch_to_device(batch, device, dataloader_idx)
-        return inputs.abs(), labels
-
-
 class ConfiguresModel(Probe):
     def configure_model(self) -> None:
         if isinstance(self.head, nn.Linear):
             self.head = nn.Sequential(nn.Tanh(), nn.Linear(self.head.in_features, self.head.out_features))  # type: ignore[assignment]
-
-
-class SetsUp(Probe):
-    def setup(self, stage: str) -> None:
-        self.head = nn.Linear(self.head.in_features, self.head.out_features)
 
 
 class DecaysWeights(Callback):
@@ -313,11 +234,6 @@ class DecaysWeights(Callback):
 class BringsCallbacks(Probe):
     def configure_callbacks(self) -> Any:
         return [DecaysWeights()]
-
-
-class BatchAlone(Probe):
-    def training_step(self, batch: Any) -> Any:  # type: ignore[override]
-        return functional.cross_entropy(self(batch[0]), batch[1])
 
 
 class SilentTrain(Probe):

@@ -5,25 +5,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 import wandb
 
 from headstart.evaluation.alignment.heatmap import plot_heatmap
-from headstart.output.dashboard import (
-    MODES,
-    Dashboard,
-    begin_run,
-    check_dashboard,
-)
+from headstart.output.dashboard import Dashboard, begin_run, check_dashboard
 from headstart.output.errors import UserError
 from headstart.output.figures import save
 from headstart.output.results_folder import DashboardResults
-from headstart.tests.material.offline_runs import OfflineRun, inspect
+from headstart.tests.material.offline_runs import OfflineRun
 
 ROOT = Path(__file__).parents[2]
 KEY = "0" * 40
@@ -62,62 +56,24 @@ def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DO
     return files
 
 
-class Mirror(OfflineRun):
-    """A finished run and what the dashboard's files say of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        super().__init__(folder / "mirror")
-
-
-@pytest.fixture(scope="module")
-def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
-    """Publish a score without an account."""
-    folder = tmp_path_factory.mktemp("mirror")
-    with pytest.MonkeyPatch.context() as patch:
-        (folder / "netrc").touch()
-        patch.setenv("NETRC", str(folder / "netrc"))
-        for name in ("CACHE", "CONFIG", "DATA"):
-            patch.setenv(f"WANDB_{name}_DIR", str(folder / "dashboard"))
-        for name in ("WANDB_API_KEY", "WANDB_MODE"):
-            patch.delenv(name, raising=False)
-        mirror_score(folder / "run", Dashboard(group="leaderboard", tags=["nightly"]))
-        yield Mirror(folder / "run")
-
-
-def test_run_says_what_was_done(mirror: Mirror) -> None:
+def test_what_the_dashboard_shows_of_a_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = mirror_score(tmp_path, Dashboard(group="leaderboard", tags=["nightly"]))
+    mirror = OfflineRun(tmp_path / "mirror")
+    assert capsys.readouterr().out == f"Weights & Biases logs offline; to upload: wandb sync {mirror.run}\n"
     run = mirror.settings
     assert (run["project"], run["job_type"], run["run_group"]) == ("headstart", "score", "leaderboard")
-    assert run["tags"] == ["nightly"]
-    assert run["display_name"] == "score, 3 models, 100 stimuli"
-    assert mirror.whole["config"] == CONFIG
-    assert mirror.exit_code == 0
-
-
-def test_summary_holds_what_is_at_the_top_of_the_document(mirror: Mirror) -> None:
+    assert (run["tags"], run["display_name"]) == (["nightly"], "score, 3 models, 100 stimuli")
+    assert (mirror.whole["config"], mirror.exit_code) == (CONFIG, 0)
+    # What is at the top of the document, and the pictures and tables.
     media = {"matrix/biased", "matrix/debiased", "heatmap"}
+    at_the_top = {key: value for key, value in DOCUMENT.items() if isinstance(value, str | int | float)}
+    assert {key: value for key, value in mirror.summary.items() if key not in media} == at_the_top
     assert mirror.panels == media
-    assert {key: value for key, value in mirror.summary.items() if key not in media} == {
-        "contract_version": "1.0",
-        "team": "blue",
-        "score": 4 / 9,
-        "n_models": 3,
-        "n_stimuli": 100,
-        "mean_cka_biased": 4 / 9,
-    }
-
-
-@pytest.mark.parametrize("name", MATRICES)
-def test_matrix_is_a_table(mirror: Mirror, name: str) -> None:
-    rows = [list(row.values()) for row in mirror.table(f"matrix/{name}")]
-    assert rows == [[model, *row] for model, row in zip(NAMES, MATRICES[name].tolist(), strict=True)]
-
-
-def test_pictures_and_files_are_those_of_the_score(mirror: Mirror) -> None:
-    assert mirror.file("heatmap").read_bytes() == (mirror.folder / "heatmap.png").read_bytes()
-    assert mirror.artifact("score") == {
-        path.name: path.stat().st_size for path in mirror.folder.iterdir() if path.is_file()
-    }
+    for name, matrix in MATRICES.items():
+        rows = [list(row.values()) for row in mirror.table(f"matrix/{name}")]
+        assert rows == [[model, *row] for model, row in zip(NAMES, matrix.tolist(), strict=True)]
+    assert mirror.file("heatmap").read_bytes() == files[1].read_bytes()
+    assert mirror.artifact("score") == {path.name: path.stat().st_size for path in files}
 
 
 def test_a_repeated_command_continues_its_run(tmp_path: Path) -> None:
@@ -133,45 +89,34 @@ def test_a_repeated_command_continues_its_run(tmp_path: Path) -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_run_that_is_logged_offline_says_how_to_upload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mirror_score(tmp_path, Dashboard(name="mine"))
-    (run,) = (tmp_path / "mirror" / "wandb").glob("offline-run-*")
-    assert capsys.readouterr().out == f"Weights & Biases logs offline; to upload: wandb sync {run}\n"
-    assert json.loads(inspect(run, "--summary"))["name"] == "mine"
-
-
-SWITCHED_OFF = """
-import os, sys
-from pathlib import Path
-os.environ["WANDB_MODE"] = "disabled"
+# wandb reads the environment once per process.
+ALONE = """
+import sys
 from headstart.output.dashboard import Dashboard
 from headstart.output.results_folder import DashboardResults
-results = DashboardResults("", ["score.json"], output=sys.argv[1], dashboard=Dashboard(mode="online"))
+results = DashboardResults("", ["score.json"], output=sys.argv[1], dashboard=Dashboard(mode=sys.argv[2]))
 results.publish("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])})
 """
 
 
+def publish_alone(folder: Path, mode: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", ALONE, str(folder), mode]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, check=True, capture_output=True, text=True
+    )
+
+
 @pytest.mark.slow
-def test_switched_off_dashboard_says_nothing(tmp_path: Path) -> None:
-    # wandb reads the environment once per process.
-    command = [sys.executable, "-c", SWITCHED_OFF, str(tmp_path)]
-    result = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert result.stdout + result.stderr == ""
+def test_a_dashboard_that_is_switched_off_or_not_reached(tmp_path: Path) -> None:
+    done = publish_alone(tmp_path / "off", "online", WANDB_MODE="disabled")
+    assert done.stdout + done.stderr == ""
     assert not list(tmp_path.rglob("*run-*"))
-
-
-def test_modes_are_those_of_wandb() -> None:
-    assert set(MODES) == set(get_args(wandb.Settings.model_fields["mode"].annotation))
-
-
-@pytest.mark.parametrize("variable", ["bogus", "", "OFFLINE"])
-def test_unknown_variable(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    monkeypatch.setenv("WANDB_MODE", variable)
-    message = f"WANDB_MODE: '{variable}' is no mode of Weights & Biases; allowed are online, "
-    with pytest.raises(UserError, match=f"^{message}"):
-        begin_run("auto", {})
-    with pytest.raises(UserError, match=f"^{message}"):
-        check_dashboard(Dashboard())
+    # With a key, but no network: the port is one that nothing listens on.
+    done = publish_alone(tmp_path / "on", "auto", WANDB_API_KEY=KEY, WANDB_BASE_URL="http://127.0.0.1:1", no_proxy="*")
+    assert "warning: Weights & Biases goes offline: http://127.0.0.1:1 cannot be reached: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout.startswith("Weights & Biases logs offline; to upload: wandb sync ")
+    assert len(list((tmp_path / "on" / "wandb").glob("offline-run-*"))) == 1
 
 
 @pytest.fixture
@@ -187,41 +132,41 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return runs
 
 
-@pytest.mark.parametrize(
-    ("mode", "environment", "problem", "chosen"),
-    [
-        ("auto", {}, None, "offline"),
-        ("auto", {"WANDB_API_KEY": KEY}, None, "online"),
-        ("auto", {"WANDB_API_KEY": KEY}, "no route", "offline"),
-        ("offline", {"WANDB_API_KEY": KEY}, None, "offline"),
-        ("online", {"WANDB_API_KEY": KEY}, "no route", "online"),
-        ("offline", {"WANDB_MODE": "online"}, None, None),
-        ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None, None),
-    ],
-)
+# The mode and the environment, why the server cannot be reached, and the mode that wandb is given.
+MODES_CHOSEN: list[tuple[Any, dict[str, str], str | None, str | None]] = [
+    ("auto", {}, None, "offline"),
+    ("auto", {"WANDB_API_KEY": KEY}, None, "online"),
+    ("auto", {"WANDB_API_KEY": KEY}, "no route", "offline"),
+    ("offline", {"WANDB_API_KEY": KEY}, None, "offline"),
+    ("online", {"WANDB_API_KEY": KEY}, "no route", "online"),
+    ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None, None),
+]
+
+
 def test_mode(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     begun: list[dict[str, Any]],
     tmp_path: Path,
-    mode: Any,
-    environment: dict[str, str],
-    problem: str | None,
-    chosen: str | None,
 ) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    if "WANDB_API_KEY" in environment:
-        # The real one asks the server for the account's name.
-        monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
-    monkeypatch.setattr("headstart.output.dashboard.find_problem", lambda url: problem)
-    mirror_score(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
-    assert (begun[0]["mode"], begun[0]["entity"], begun[0]["project"]) == (chosen, "team", "other")
-    assert begun[0]["dir"] == tmp_path / "mirror"
-    warned = re.findall(
-        "^warning: Weights & Biases goes offline: .* cannot be reached: no route$", capsys.readouterr().err, re.M
-    )
-    assert len(warned) == (mode == "auto" and problem is not None)
+    for mode, environment, problem, chosen in MODES_CHOSEN:
+        with monkeypatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            if "WANDB_API_KEY" in environment:
+                # The real one asks the server for the account's name.
+                patch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
+            patch.setattr("headstart.output.dashboard.find_problem", lambda url, problem=problem: problem)
+            mirror_score(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
+        assert (begun[-1]["mode"], begun[-1]["entity"], begun[-1]["project"]) == (chosen, "team", "other")
+        assert begun[-1]["dir"] == tmp_path / "mirror"
+        warned = re.findall(
+            "^warning: Weights & Biases goes offline: .* cannot be reached: no route$", capsys.readouterr().err, re.M
+        )
+        assert len(warned) == (mode == "auto" and problem is not None)
+    monkeypatch.setenv("WANDB_MODE", "OFFLINE")
+    with pytest.raises(UserError, match=r"^WANDB_MODE: 'OFFLINE' is no mode of Weights"):
+        check_dashboard(Dashboard())
 
 
 @pytest.mark.parametrize(
@@ -257,27 +202,6 @@ def test_a_server_that_stops_answering(
     assert tried == modes
 
 
-HANGING = """
-import sys
-from pathlib import Path
-from headstart.output.results_folder import DashboardResults
-results = DashboardResults("", ["score.json"], output=sys.argv[1])
-results.publish("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])})
-"""
-
-
-@pytest.mark.slow
-def test_with_a_key_but_no_network_the_run_is_offline(tmp_path: Path) -> None:
-    # wandb reads the environment once per process. The port is one that nothing listens on.
-    command = [sys.executable, "-c", HANGING, str(tmp_path / "mirror")]
-    environment = {**os.environ, "WANDB_API_KEY": KEY, "WANDB_BASE_URL": "http://127.0.0.1:1", "no_proxy": "*"}
-    result = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
-    assert "warning: Weights & Biases goes offline: http://127.0.0.1:1 cannot be reached: " in result.stderr
-    assert "Traceback" not in result.stderr
-    assert result.stdout.startswith("Weights & Biases logs offline; to upload: wandb sync ")
-    assert len(list((tmp_path / "mirror" / "wandb").glob("offline-run-*"))) == 1
-
-
 def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
     message = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
@@ -302,16 +226,8 @@ def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
     missing = [tmp_path / "missing.json"]
     with pytest.raises(ValueError, match="missing"):
         publish_score(tmp_path / "mirror", Dashboard(), DOCUMENT, missing)
-    assert Mirror(tmp_path).of_type("exit")[0]["exit_code"] == 1
+    assert OfflineRun(tmp_path / "mirror").of_type("exit")[0]["exit_code"] == 1
     assert wandb.run is None
-
-
-def test_nothing_heavy_is_imported_with_the_modules() -> None:
-    alignment = ["headstart.evaluation.alignment.score_log", "headstart.evaluation.alignment.heatmap"]
-    modules = ["headstart.output.dashboard", *alignment]
-    heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
-    code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 MIRRORED = """
@@ -327,16 +243,13 @@ run = begin_run("offline", {"project": "pets", "dir": folder})
 log_files(run, "score", "score", {"table": (["name", "value"], [["a", 1.0], ["b", None]])}, [*folder.glob("figure.*")])
 run.finish()
 print(*(name for name in sys.argv[2:] if name in sys.modules))
-import wandb.sdk.launch.inputs.internal as launch
-print(launch.StagedLaunchInputs().apply.__qualname__)
 """
 
 
 @pytest.mark.slow
 def test_figures_and_a_run_import_nothing_that_they_do_not_use(tmp_path: Path) -> None:
-    unused = ("wandb.sdk.launch", "matplotlib.pyplot", "torch", "torchmetrics", "lightning")
-    command = [sys.executable, "-c", MIRRORED, str(tmp_path), *unused]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    # Code that wants wandb's launch gets it afterwards.
-    assert done.stdout.splitlines()[1:] == ["", "StagedLaunchInputs.apply"]
+    command = [sys.executable, "-c", MIRRORED, str(tmp_path)]
+    unused = ("matplotlib.pyplot", "torch", "torchmetrics", "lightning")
+    done = subprocess.run([*command, *unused], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[1:] == [""]
     assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 1

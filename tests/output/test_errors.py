@@ -33,11 +33,6 @@ def test_messages_of_some_beginnings_alone_get_a_prefix(message: str, expected: 
     assert str(caught.value) == expected
 
 
-def test_other_errors_pass_as_they_are() -> None:
-    with pytest.raises(KeyError), prefix_errors("data"):
-        dict[str, int]()["root"]
-
-
 def test_reasons_have_no_names_of_libraries_or_numbers_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as caught:
         tmp_path.read_text()

@@ -1,12 +1,10 @@
 """Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
 
-import warnings
 from io import BytesIO
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import get_args
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -23,7 +21,6 @@ from headstart.output.figures import (
     ON_DARK,
     as_written,
     drawing,
-    fold,
     label_lines,
     make_legible,
     save,
@@ -86,30 +83,19 @@ def test_the_distance_is_that_of_the_literature() -> None:
     assert distance("C1", "C2", "protanopia") == pytest.approx(4.6, abs=0.1)
 
 
-@pytest.mark.parametrize("sight", SIGHT)
-def test_lines_are_distinct(sight: str) -> None:
+def test_lines_are_distinct_for_everyone_on_white_and_dark_pages() -> None:
     colours = [style.colour for style in LINE_STYLES]
-    assert min(distance(*pair, sight) for pair in combinations(colours, 2)) > 30
-    # The colours are compared with white and with the greys of the baseline and the threshold.
-    assert min(distance(colour, "white", sight) for colour in colours) > 30
-    assert distance(LINE_STYLES[-1].colour, GREY, sight) > 30
-    assert distance(ALARM, "white", sight) > 30
-
-
-@pytest.mark.parametrize("sight", SIGHT)
-def test_lines_are_distinct_on_a_dark_page(sight: str) -> None:
+    assert len({style.dashes for style in LINE_STYLES}) == len({style.marker for style in LINE_STYLES}) == 6
     assert len(ON_DARK) == len(LINE_STYLES)
-    assert min(distance(*pair, sight) for pair in combinations((*ON_DARK, DARK_PAPER), 2)) > 27
-
-
-def test_lines_stand_out_from_a_dark_page() -> None:
+    for sight in SIGHT:
+        assert min(distance(*pair, sight) for pair in combinations(colours, 2)) > 30
+        # The colours are compared with white and with the greys of the baseline and the threshold.
+        assert min(distance(colour, "white", sight) for colour in (*colours, ALARM)) > 30
+        assert distance(LINE_STYLES[-1].colour, GREY, sight) > 30
+        assert min(distance(*pair, sight) for pair in combinations((*ON_DARK, DARK_PAPER), 2)) > 27
     # WCAG 2.2, success criterion 1.4.11: graphical objects have a contrast of 3 or more.
     paper, *lines = (float(TO_XYZ[1] @ to_linear(colour)) + 0.05 for colour in (DARK_PAPER, *ON_DARK))
     assert min(lines) / paper > 3
-
-
-def test_lines_are_distinct_without_colours() -> None:
-    assert len({style.dashes for style in LINE_STYLES}) == len({style.marker for style in LINE_STYLES}) == 6
 
 
 def draw() -> Figure:
@@ -133,14 +119,6 @@ def test_files_of_every_format_and_the_same_bytes_again(tmp_path: Path) -> None:
     assert b"<svg" in contents[0]["picture.svg"]
     with Image.open(tmp_path / "picture.png") as picture:
         assert picture.size == (400, 400)
-
-
-def test_texts_are_no_formulas_and_missing_glyphs_no_warnings(tmp_path: Path) -> None:
-    before = dict(matplotlib.rcParams)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        save(draw(), tmp_path / "picture.png")
-    assert dict(matplotlib.rcParams) == before
 
 
 def test_long_names_lose_their_middle_but_stay_different() -> None:
@@ -174,12 +152,9 @@ def test_characters_that_no_font_has_are_written_as_escapes() -> None:
     ("name", "written"),
     [
         ("streaming_lda", "Streaming LDA"),
-        ("cats_and_dogs", "Cats and dogs"),
         ("open_clip", "OpenCLIP"),
-        ("inat_birds", "iNaturalist birds"),
         ("drawn_pets, noise 2", "Drawn pets, noise 2"),
         ("MyMethod_2", "MyMethod_2"),
-        ("resnet50.a1_in1k", "resnet50.a1_in1k"),
         ("_hidden", "_hidden"),
     ],
 )
@@ -209,10 +184,3 @@ def test_labels_at_the_ends_of_lines_do_not_overlap_and_keep_their_order() -> No
     boxes = [Text.get_window_extent(text) for text in axes.texts]
     assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(boxes))
     assert axes.transData.transform((1, 50))[1] == pytest.approx((boxes[3].y0 + boxes[3].y1) / 2, abs=2)
-
-
-def test_texts_are_folded_to_a_width() -> None:
-    text = "Samples to criterion of all the methods over all of the settings"
-    lines = fold(f"{text}\n{text}", 2).split("\n")
-    assert " ".join(lines) == f"{text} {text}"
-    assert max(Figure(dpi=100).text(0, 0, line, fontsize=10).get_window_extent().width for line in lines) <= 200

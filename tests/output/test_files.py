@@ -49,22 +49,6 @@ def test_failure_leaves_what_was_there(tmp_path: Path, error: type[BaseException
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_two_writers_do_not_meet(tmp_path: Path) -> None:
-    path = tmp_path / "result.json"
-    with replacing(path) as first, replacing(path) as second:
-        first.write_text("first")
-        second.write_text("second")
-    assert path.read_text() == "first"  # the inner one ends first, so that the outer one has the last word
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_folder_in_the_file_s_place(tmp_path: Path) -> None:
-    (tmp_path / "result.json").mkdir()
-    with pytest.raises(OSError, match=r"result\.json"), replacing(tmp_path / "result.json") as partial:
-        partial.write_text("new")
-    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
-
-
 def test_other_results_are_told_from_the_same(tmp_path: Path) -> None:
     made_from = {"team": "red", "digests/catalog": "abc", "measure": None}
     result, folder = tmp_path / "result.json", results(tmp_path)
@@ -80,16 +64,6 @@ def test_other_results_are_told_from_the_same(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=rf"^output: '.*result\.json' holds .* \({differing}\); choose another"):
             folder.check_configuration({**made_from, **other})
         results(tmp_path, overwrite=True).check_configuration({**made_from, **other})
-
-
-@pytest.mark.parametrize("content", [None, "{", "[1]"])
-def test_results_of_unknown_origin_are_refused(tmp_path: Path, content: str | None) -> None:
-    result, picture = tmp_path / "result.json", tmp_path / "picture.png"
-    picture.touch()
-    if content is not None:
-        result.write_text(content)
-    with pytest.raises(UserError, match="holds results of another configuration"):
-        results(tmp_path).check_configuration({"team": "red"})
 
 
 def test_files_appear_together_and_the_last_one_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,11 +98,6 @@ def test_none_of_the_files_appears_where_one_fails(tmp_path: Path) -> None:
 def test_folder_that_permissions_allow_and_the_system_does_not() -> None:
     with pytest.raises(UserError, match=r"^out: '/proc/x/y' cannot be written, because '/proc' cannot"):
         output_folder("out", "/proc/x/y")
-
-
-def test_folder_that_can_be_written_is_not_made(tmp_path: Path) -> None:
-    assert output_folder("out", tmp_path / "a" / "b") == tmp_path / "a" / "b"
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")

@@ -8,7 +8,6 @@ import pytest
 
 from headstart.evaluation.alignment.score_files import print_score
 from headstart.output.errors import UserError
-from headstart.output.figures import shorten
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import print_lines, print_written, printable, say
 from headstart.output.progress import Progress
@@ -45,9 +44,7 @@ def fail() -> None:
         lambda: print_table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], HOSTILE),
         lambda: print_tables([Table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], ("",), HOSTILE, [HOSTILE])]),
         lambda: print_lines([HOSTILE]),
-        lambda: print_written([Path(HOSTILE)]),
         lambda: say(HOSTILE),
-        lambda: say(HOSTILE, sys.stderr),
     ],
 )
 def test_names_are_printed_as_what_they_are(
@@ -72,10 +69,6 @@ def test_printable_characters_stay() -> None:
     text = "caf\u00e9 \u9ce5 \U0001f600 [1] 50 % \u2212 e\u0301"
     assert printable(text) == text
     assert printable("a\nb\udc80") == r"a\nb\udc80"
-
-
-def test_pictures_show_what_is_not_seen() -> None:
-    assert shorten(["a\u202eb", "c\u200b", "d$x$"]) == [r"a\u202eb", r"c\u200b", "d$x$"]
 
 
 def test_characters_that_an_output_cannot_encode_are_replaced() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from headstart.output import processors
-from headstart.output.processors import count_processors
+from headstart.output.errors import UserError
+from headstart.output.processors import count_memory, count_processors, require_memory
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
@@ -28,3 +29,13 @@ def test_quota_of_a_container_counts(quota: str, count: int, tmp_path: Path, mon
     monkeypatch.setattr(processors, "QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)), raising=False)
     assert count_processors() == count
+
+
+def test_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processors, "MEMORY_LIMIT", tmp_path / "memory.max")
+    machine = count_memory()
+    for limit, expected in {"12345": 12345, "max": machine, str(10**18): machine}.items():
+        (tmp_path / "memory.max").write_text(limit)
+        assert count_memory() == expected
+    with pytest.raises(UserError, match=r"^orderings: 9 orderings need .* GB of memory.*; give fewer"):
+        require_memory("orderings", "9 orderings", 10**18)

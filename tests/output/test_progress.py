@@ -55,22 +55,6 @@ def test_quick_work_prints_nothing(clock: list[float], capsys: pytest.CaptureFix
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_error_ends_the_lines_where_it_came(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    def fail() -> None:
-        with Progress("rows", 10, "photos") as shown:
-            clock[0] = 107.0
-            shown.show(4)
-            shown.show(5)
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert [line.split(",")[0] for line in capsys.readouterr().err.splitlines()] == [
-        "rows: 4/10 photos",
-        "rows: 5/10 photos",
-    ]
-
-
 def run_on_terminal(term: str) -> str:
     """Run a short computation whose standard error is a terminal of a kind; give what it shows."""
     code = "from headstart.output.progress import track\nfor _ in track(range(3), '[red] rows', 'photos'): pass"

@@ -7,21 +7,9 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from headstart.evaluation.audit.audit import audit
-from headstart.output.errors import UserError
-from headstart.output.parser import OneLineErrorParser
 from headstart.output.results_folder import FigureFormat, ResultsFolder
 
 NAMES = ("result.json", "table.csv")
-
-
-def test_options_of_a_folder_are_options_of_its_command() -> None:
-    parser = OneLineErrorParser()
-    options = parser.add_function_arguments(audit)
-    assert {"table", "metrics", "output", "overwrite", "logger", "dashboard"} <= set(options)
-    text = " ".join(parser.format_help().split())
-    assert "--output OUTPUT Folder for the results; by default" in text
-    assert "--overwrite {true,false} Replace results of another configuration" in text
 
 
 @pytest.mark.parametrize("formats", [["png"], ["png", "pdf", "svg"], []])
@@ -45,10 +33,3 @@ def test_overwritten_results_leave_no_figures_in_other_formats(tmp_path: Path, o
     results.write({"a": 2}, figures={"plot": Figure()})
     remaining = {path.name for path in tmp_path.glob("plot.*")}
     assert remaining == ({"plot.png"} if overwrite else {"plot.png", "plot.pdf", "plot.svg"})
-
-
-def test_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    results = ResultsFolder("runs/unused", NAMES, str(tmp_path))
-    (tmp_path / "result.json").mkdir()
-    with pytest.raises(UserError, match=r"^output: '.*' cannot be written"):
-        results.write({})

@@ -25,60 +25,42 @@ BROKEN_FILE = f"{SEQUENCE}, expected ',' or ']', but got '<stream end>' at line 
 BROKEN = f"{SEQUENCE}, did not find expected ',' or ']' at line 2, column 1"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--team=green"], "team: expected one of blue, red, not green"),
-        (["--only=gpu"], "only: expected one of auto, cpu, not gpu"),
-        (["--layers=fc"], "layers: expected a list, written '[a, b]', not fc"),
-        (["--names=fc"], "names: expected a list, written '[a, b]', not fc"),
-        (["--sizes=[1, x]"], "sizes: expected a whole number, not [1, 'x']"),
-        (["--sizes=[1, {a:"], "sizes: expected a list, written '[a, b]', not [1, {a:"),
-        (["--formats=[png, jpg]"], "formats: expected one of png, pdf, not jpg"),
-        (["--photos.mine=cats"], "photos.mine: there is no PhotoSource 'cats'"),
-        (["--count=0"], "count: expected a whole number from 1, not 0"),
-        (["--count=few"], "count: expected a whole number from 1, not few"),
-        (["--part=1.5"], "part: expected a number from 0 to 1, not 1.5"),
-        (["--rest=-1"], "rest: expected a whole number from 0, not -1"),
-        (["--rate=0"], "rate: expected a number above 0, not 0"),
-        (["--rate=nan"], "rate: expected a number above 0, not nan"),
-        (["--decay=-0.5"], "decay: expected a number from 0, not -0.5"),
-        (["--inside=1"], "inside: expected a number above 0 and below 1, not 1"),
-        (["--count=[1, 2"], "count: expected a whole number from 1, not [1, 2"),
-        (["--mapping={a: ["], "mapping: expected a mapping, written '{a: b}', not {a: ["),
-        (["--share=most"], "share: expected a number or one of all, not most"),
-        (["--flag=perhaps"], "flag: expected true or false, not perhaps"),
-        (["--mapping=3"], "mapping: expected a mapping, written '{a: b}', not 3"),
-        (["--word=3"], "word: expected one of 1, 2, auto, not 3"),
-        (["--flagg=1"], "flagg: there is no such option (closest: flag)"),
-        (["--seed=1"], "seed: there is no such option (closest: seed_everything)"),
-        (["--nothing_like_it"], "nothing_like_it: there is no such option"),
-        (["stray"], "'stray' is no option; options are written --name=value"),
-        (["--config=absent.yaml"], "config: File does not exist: '{folder}/absent.yaml'"),
-        (["--config=inner"], "config: Path is not a file: '{folder}/inner'"),
-        (["--config=broken.yaml"], f"config: broken.yaml cannot be read ({BROKEN_FILE})"),
-        (["--flag"], "flag: expected a value, written --flag=VALUE"),
-        (["--config"], "config: expected a value, written --config=VALUE"),
-        (["--count=true"], "count: expected a whole number from 1, not true"),
-        (["--three=[1, 2]"], "three: expected a list, written '[a, b]', not [1, 2]"),
-        (["--config=list.yaml"], "config: expected a mapping of options in list.yaml, such as 'data: ...'"),
-        (["--config=empty.yaml"], "config: expected a mapping of options in empty.yaml, such as 'data: ...'"),
-    ],
-)
-def test_types_are_reported_in_words(
-    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+OF_TYPES: list[tuple[list[str], str]] = [
+    (["--team=green"], "team: expected one of blue, red, not green"),
+    (["--layers=fc"], "layers: expected a list, written '[a, b]', not fc"),
+    (["--sizes=[1, x]"], "sizes: expected a whole number, not [1, 'x']"),
+    (["--formats=[png, jpg]"], "formats: expected one of png, pdf, not jpg"),
+    (["--photos.mine=cats"], "photos.mine: there is no PhotoSource 'cats'"),
+    (["--count=0"], "count: expected a whole number from 1, not 0"),
+    (["--part=1.5"], "part: expected a number from 0 to 1, not 1.5"),
+    (["--rest=-1"], "rest: expected a whole number from 0, not -1"),
+    (["--rate=nan"], "rate: expected a number above 0, not nan"),
+    (["--decay=-0.5"], "decay: expected a number from 0, not -0.5"),
+    (["--inside=1"], "inside: expected a number above 0 and below 1, not 1"),
+    (["--count=[1, 2"], "count: expected a whole number from 1, not [1, 2"),
+    (["--mapping={a: ["], "mapping: expected a mapping, written '{a: b}', not {a: ["),
+    (["--flag=perhaps"], "flag: expected true or false, not perhaps"),
+    (["--mapping=3"], "mapping: expected a mapping, written '{a: b}', not 3"),
+    (["--word=3"], "word: expected one of 1, 2, auto, not 3"),
+    (["stray"], "'stray' is no option; options are written --name=value"),
+    (["--config=inner"], "config: Path is not a file: '{folder}/inner'"),
+    (["--config=broken.yaml"], f"config: broken.yaml cannot be read ({BROKEN_FILE})"),
+    (["--flag"], "flag: expected a value, written --flag=VALUE"),
+    (["--count=true"], "count: expected a whole number from 1, not true"),
+    (["--three=[1, 2]"], "three: expected a list, written '[a, b]', not [1, 2]"),
+    (["--config=list.yaml"], "config: expected a mapping of options in list.yaml, such as 'data: ...'"),
+]
+
+
+def test_types_are_reported_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def command(
         team: Literal["blue", "red"] | None = None,
-        only: Literal["auto", "cpu"] = "auto",
         layers: list[str] | None = None,
-        names: list[str] = [],  # noqa: B006 - a default of the command line
         sizes: list[int] | None = None,
         formats: list[Literal["png", "pdf"]] = ["png"],  # noqa: B006 - a default of the command line
         photos: dict[str, PhotoSource] = {},  # noqa: B006 - a default of the command line
         count: PositiveInt | None = None,
         part: ClosedUnitInterval = 1.0,
-        share: float | Literal["all"] = "all",
         flag: bool | None = None,
         mapping: dict[str, int] | None = None,
         word: Literal[1, 2] | Literal["auto"] = 1,
@@ -87,16 +69,16 @@ def test_types_are_reported_in_words(
         rate: PositiveFloat = 1.0,
         decay: NonNegativeFloat = 0.0,
         inside: OpenUnitInterval = 0.5,
-        seed_everything: int = 0,
     ) -> None:
         pytest.fail("it should not run")
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.yaml").write_text("[1, 2]")
-    (tmp_path / "empty.yaml").touch()
     (tmp_path / "inner").mkdir()
     (tmp_path / "broken.yaml").write_text("sizes: [1, 2")
-    assert mistake(command, *options) == message.replace("{folder}", str(tmp_path))
+    found = [(mistake(command, *options), message.replace("{folder}", str(tmp_path))) for options, message in OF_TYPES]
+    wrong = [pair for pair in found if pair[0] != pair[1]]
+    assert not wrong, wrong
 
 
 SOURCE, HERE = "headstart.datamodules.CatsAndDogs", "headstart.tests.output.test_usage"
@@ -112,79 +94,57 @@ def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 - what is tested
 bound = partial(CatsAndDogs, download=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "targets: it is required, and not given; configuration files are given by --config"),
-        (
-            [f"--targets.pets={SOURCE}", "--targets.pets.roto=x"],
-            f"targets.pets.roto: there is no such option of {SOURCE} (closest: targets.pets.root)",
-        ),
-        (
-            [f"--targets.pets={SOURCE}", "--targets.pets.init_args.split_seed=x"],
-            "targets.pets.split_seed: expected a whole number from 0 to 4294967295, not x",
-        ),
-        (
-            ["--targets.pets=headstart.datamodules.CatsAndDog"],
-            "targets.pets: headstart.datamodules.CatsAndDog cannot be imported: "
-            f"module 'headstart.datamodules' has no attribute 'CatsAndDog' (closest: {SOURCE})",
-        ),
-        (["--targets.pets=headstart.modules.Replay"], f"targets.pets: headstart.modules.Replay {NO_SOURCE}"),
-        (
-            ["--targets.pets=headstart.datamodules.Photos"],
-            f"targets.pets: headstart.datamodules.Photos {NO_SOURCE}",
-        ),
-        (
-            ["--targets.pets=nowhere.Pets"],
-            "targets.pets: nowhere.Pets cannot be imported: No module named 'nowhere' "
-            "(closest: headstart.datamodules.DrawnPets)",
-        ),
-        (
-            ["--one=CatsAndDoggs"],
-            f"one: there is no PhotoSource 'CatsAndDoggs' (closest: {SOURCE})",
-        ),
-        (
-            [f"--one={SOURCE}", "--one.split_seed=null"],
-            "one.split_seed: expected a whole number from 0 to 4294967295, not null",
-        ),
-        ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
-        (
-            ["--one=headstart.datamodules.ClassSubset", "--one.source=null"],
-            "one.source: expected a PhotoSource by its import path, not null",
-        ),
-        (
-            ["--targets.mine=headstart.datamodules.UnsplitClassFolders"],
-            "targets.mine.root: it is required, and not given",
-        ),
-        (
-            ["--targets.mine=headstart.datamodules.UnsplitClassFolders", "--targets.mine.root=null"],
-            "targets.mine.root: expected a text, not null",
-        ),
-        (["--one=headstart.datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
-        (["--one=NoSource"], "one: there is no PhotoSource 'NoSource'"),
-        (["--one=Photos"], "one: there is no PhotoSource 'Photos'"),
-        (["--one.help=NoSource"], "one.help: there is no PhotoSource 'NoSource'"),
-        (["--one.help=headstart.modules.Replay"], f"one.help: headstart.modules.Replay {NO_SOURCE}"),
-        (["--one=broken.yaml"], f"one: broken.yaml cannot be read ({BROKEN})"),
-        (
-            [f"--make={HERE}.unsaid"],
-            f"make: {HERE}.unsaid {NO_SOURCE}",
-        ),
-        (
-            [f"--make={HERE}.bound"],
-            f"make: {HERE}.bound {NO_SOURCE}",
-        ),
-        (["--make=null"], "make: expected a PhotoSource by its import path, not null"),
-        (["--one=3"], "one: expected a PhotoSource by its import path, not 3"),
-        (
-            ["--one=headstart.datamodules.CatsAndDogs", "--one.root"],
-            "one.root: expected a value, written --one.root=VALUE",
-        ),
-    ],
-)
-def test_mistakes_in_classes_name_the_whole_option(
-    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+OF_CLASSES: list[tuple[list[str], str]] = [
+    ([], "targets: it is required, and not given; configuration files are given by --config"),
+    (
+        [f"--targets.pets={SOURCE}", "--targets.pets.roto=x"],
+        f"targets.pets.roto: there is no such option of {SOURCE} (closest: targets.pets.root)",
+    ),
+    (
+        [f"--targets.pets={SOURCE}", "--targets.pets.init_args.split_seed=x"],
+        "targets.pets.split_seed: expected a whole number from 0 to 4294967295, not x",
+    ),
+    (
+        ["--targets.pets=headstart.datamodules.CatsAndDog"],
+        "targets.pets: headstart.datamodules.CatsAndDog cannot be imported: "
+        f"module 'headstart.datamodules' has no attribute 'CatsAndDog' (closest: {SOURCE})",
+    ),
+    (["--targets.pets=headstart.modules.Replay"], f"targets.pets: headstart.modules.Replay {NO_SOURCE}"),
+    (
+        ["--targets.pets=nowhere.Pets"],
+        "targets.pets: nowhere.Pets cannot be imported: No module named 'nowhere' "
+        "(closest: headstart.datamodules.DrawnPets)",
+    ),
+    (
+        [f"--one={SOURCE}", "--one.split_seed=null"],
+        "one.split_seed: expected a whole number from 0 to 4294967295, not null",
+    ),
+    ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
+    (
+        ["--one=headstart.datamodules.ClassSubset", "--one.source=null"],
+        "one.source: expected a PhotoSource by its import path, not null",
+    ),
+    (
+        ["--targets.mine=headstart.datamodules.UnsplitClassFolders", "--targets.mine.root=null"],
+        "targets.mine.root: expected a text, not null",
+    ),
+    (["--one=headstart.datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
+    (["--one=NoSource"], "one: there is no PhotoSource 'NoSource'"),
+    (["--one.help=headstart.modules.Replay"], f"one.help: headstart.modules.Replay {NO_SOURCE}"),
+    (["--one=broken.yaml"], f"one: broken.yaml cannot be read ({BROKEN})"),
+    (
+        [f"--make={HERE}.unsaid"],
+        f"make: {HERE}.unsaid {NO_SOURCE}",
+    ),
+    (
+        [f"--make={HERE}.bound"],
+        f"make: {HERE}.bound {NO_SOURCE}",
+    ),
+    (["--one=3"], "one: expected a PhotoSource by its import path, not 3"),
+]
+
+
+def test_mistakes_in_classes_name_the_whole_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def command(
         targets: dict[str, PhotoSource], one: PhotoSource | None = None, make: Callable[[], PhotoSource] = CatsAndDogs
     ) -> None:
@@ -192,8 +152,12 @@ def test_mistakes_in_classes_name_the_whole_option(
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.yaml").write_text("sizes: [1, 2")
-    arguments = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
-    assert mistake(command, *arguments) == message
+    wrong = []
+    for options, message in OF_CLASSES:
+        arguments = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
+        if (found := mistake(command, *arguments)) != message:
+            wrong.append((found, message))
+    assert not wrong, wrong
 
 
 def mistake(command: Callable[..., None], *options: str) -> str:

@@ -97,18 +97,6 @@ def test_a_document_is_submitted_and_followed_to_its_score(
     assert (code, error) == (1, f"error: file: submission 2 of {document} has no score; its state is failed")
 
 
-def test_every_problem_of_a_refused_document_is_printed(
-    url: str, site: Site, document: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    content = blue("owl", "Owl", "crow\x1b")
-    Path(document).write_bytes(content)
-    code, lines, error = run(capsys, "submit", document, f"--url={url}")
-    problems = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
-    expected = [" ".join(filter(None, (each["pointer"], each["value"]))) + f": {each['rule']}" for each in problems]
-    assert (code, lines) == (1, ["Submission 1: refused", *expected])
-    assert error == f"error: file: submission 1 of {document} has no score; its state is refused"
-
-
 def test_after_ctrl_c_the_same_command_follows(url: str, site: Site, document: str) -> None:
     def start() -> subprocess.Popen[str]:
         pipe, command = subprocess.PIPE, [sys.executable, "-c", WITHOUT_EXTRA, "submit", document, f"--url={url}"]
@@ -163,6 +151,8 @@ def test_what_cannot_be_asked_is_one_line(
     assert error(f"{url}/blue").startswith(f"url: {url}/blue is not a portal (status 404)")
     assert error(url, "--token=wrong") == "token: The header Authorization has no valid token."
     site.admin("close")
+    assert "have closed submissions" in site.client.get("/blue").text
+    assert not site.client.get("/api/challenge").json()["open"]
     capsys.readouterr()
     assert error(url) == f"url: {url} answers: submission: the organisers have closed submissions"
     for token in ("", "é", "a\nb"):

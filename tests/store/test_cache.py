@@ -14,9 +14,7 @@ from headstart.store.cache import cache_folder
         ("mine", "theirs", Path("mine")),
         (None, "theirs", Path("theirs")),
         (None, "", platformdirs.user_cache_path("headstart")),
-        (None, None, platformdirs.user_cache_path("headstart")),
         ("~/mine", None, Path.home() / "mine"),
-        (None, "~/theirs", Path.home() / "theirs"),
     ],
 )
 def test_cache_folder(

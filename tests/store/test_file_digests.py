@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart.output.errors import UserError
-from headstart.output.files import READ_AT_ONCE, digest_file
+from headstart.output.files import digest_file
 from headstart.store import file_digests
 from headstart.store.file_digests import FILE, digest_files
 
@@ -106,13 +106,6 @@ def test_a_file_that_cannot_be_read_is_named(files: list[str], tmp_path: Path) -
     assert digest_files([], tmp_path) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
-def test_pipe_in_place_of_the_memory_is_not_waited_for(files: list[str], tmp_path: Path) -> None:
-    (tmp_path / "cache").mkdir()
-    os.mkfifo(tmp_path / "cache" / "file_digests.sqlite")
-    assert digest_files(files, tmp_path / "cache") == expected(files)
-
-
 @pytest.mark.parametrize("ahead", [10**9, 10**18])
 def test_files_of_the_future_are_read_twice(
     ahead: int, files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -154,10 +147,3 @@ def test_digests_read_before_a_failure_are_kept(
     read.clear()
     assert digest_files(files, tmp_path) == expected(files)
     assert read == [Path(files[2]).name]
-
-
-@pytest.mark.parametrize("size", [0, READ_AT_ONCE, READ_AT_ONCE + 1])
-def test_files_of_any_size(size: int, tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(bytes(size))
-    assert digest_file(path) == digest_file(str(path)) == hashlib.sha256(bytes(size)).hexdigest()

@@ -39,16 +39,6 @@ def test_written_traces_are_read_by_another_process(tmp_path: Path) -> None:
         assert contents(ledger, KEYS) == {KEYS[0]: ([1, 2, 70_000, 5], None), KEYS[4]: ([0], 0)}
 
 
-def test_origins_are_found_by_their_digest(tmp_path: Path) -> None:
-    with Ledger(tmp_path) as ledger:
-        digest = ledger.record({"b": 1, "a": [2, "ü"]})
-        assert ledger.record({"a": (2, "ü"), "b": 1}) == digest
-        assert ledger.record({"a": [2, "u"], "b": 1}) != digest
-        assert ledger.origin(digest) == {"a": [2, "ü"], "b": 1}
-        with pytest.raises(KeyError):
-            ledger.origin("0" * 64)
-
-
 def test_a_trace_is_claimed_by_one_process_at_a_time(tmp_path: Path) -> None:
     other = in_another_process(tmp_path, 'ledger.claim([TraceKey("s", "a", 0)]); print("held", flush=True); input()')
     assert other.stdout is not None

@@ -1,9 +1,7 @@
 """A sweep measures what the ledger lacks, and tells of every run how it ended."""
 
 import json
-import shlex
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +10,7 @@ import yaml
 
 from headstart import sweep, train
 from headstart.output.files import alone_in
-from headstart.sweeps.sweep import _conclude
-from headstart.sweeps.sweep_file import Run, read_sweep
-from headstart.sweeps.table import RunsTable
+from headstart.sweeps.sweep_file import read_sweep
 from headstart.tests.material.sweeps import results, run, write
 
 ROOT = Path(__file__).parents[2]
@@ -102,36 +98,6 @@ def test_a_run_that_fails_leaves_the_rest_alone_and_is_tried_again(
 
 
 @pytest.mark.slow
-def test_results_of_other_code_are_replaced_on_request_alone(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(file, tmp_path / "a")
-    monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
-    before = results(tmp_path / "a")
-    for row in run(file, tmp_path / "a", code=1).values():
-        assert "--results.overwrite=true" in row["error"]
-        assert row["computed_traces"] == 0
-    assert results(tmp_path / "a") == before
-    for row in run(file, tmp_path / "a", "--overwrite").values():
-        assert row["state"] == "complete"
-        assert row["computed_traces"] > 0
-
-
-def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "my runs"
-    (folder / "a" / "wandb" / "offline-run-1").mkdir(parents=True)
-    table = RunsTable(folder, [Run("a", ())])
-    table.rows["a"].state = "complete"
-    _conclude(table, folder)
-    lines = capsys.readouterr().out.splitlines()
-    assert shlex.split(lines[-1])[-3:] == ["wandb", "sync", f"{folder}/*/wandb/offline-run-*"]
-    # The shell finds them.
-    output = subprocess.run(f"echo {lines[-1].partition('sync ')[2]}", shell=True, capture_output=True, text=True)
-    assert output.stdout.strip() == str(folder / "a" / "wandb" / "offline-run-1")
-    assert shlex.split(lines[-2])[-1] == str(folder)
-
-
-@pytest.mark.slow
 def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     file = write(
@@ -172,3 +138,19 @@ def test_mistakes_are_one_line(file: Path, capfd: pytest.CaptureFixture[str]) ->
             assert words in output
             assert output.count("\n") == 1
             assert ended.value.code == (2 if not options or "option" in words or words == "workers" else 1), options
+
+
+@pytest.mark.slow
+def test_results_of_other_code_are_replaced_on_request_alone(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(file, tmp_path / "a")
+    monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
+    before = results(tmp_path / "a")
+    for row in run(file, tmp_path / "a", code=1).values():
+        assert "--results.overwrite=true" in row["error"]
+        assert row["computed_traces"] == 0
+    assert results(tmp_path / "a") == before
+    for row in run(file, tmp_path / "a", "--overwrite").values():
+        assert row["state"] == "complete"
+        assert row["computed_traces"] > 0

@@ -1,15 +1,13 @@
-"""A sweep of fine-tuning sources on targets measures no accuracy twice, and has one choice of each grid."""
+"""A sweep of fine-tuning sources on targets measures no accuracy twice."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headstart import sweep
 from headstart.evaluation.performances import performances
 from headstart.modules.photo_training import PhotoTraining
-from headstart.output.errors import UserError
-from headstart.tests.material.sweeps import results, run, write
+from headstart.tests.material.sweeps import run, write
 from headstart.tests.material.training import CONFIGS, refuse, small_training
 
 pytestmark = pytest.mark.slow
@@ -33,22 +31,3 @@ def test_accuracies_are_told_and_not_measured_again(
     message = r"in network\.arguments\.width_mult \(0.\d+, 0.\d+\), .*; both are of the source"
     with pytest.raises(ValueError, match=message):
         performances(f"{tmp_path / 'a'}/*", trained="all", output=str(tmp_path / "table.csv"))
-
-
-def test_a_grid_of_recipes_has_one_choice_for_each_pair(tmp_path: Path, photo_folder: Path) -> None:
-    options = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
-    few = ["--model.trained=head", "--trainer.max_epochs=2", "--data.selection_share=0.25"]
-    grid: dict[str, Any] = {
-        "model__optimizer__init_args__lr": {"values": [0.1, 0.001]},
-        "model__optimizer__init_args__weight_decay": {"values": [0.05, 0.0]},
-    }
-    run(write(tmp_path, [*options, *few], **grid), tmp_path / "sweep")
-    documents = list(results(tmp_path / "sweep").values())
-    assert len(documents) == 4
-
-    pair = ("mobilenet_v2_random", photo_folder.name)
-    chosen = performances(f"{tmp_path / 'sweep'}/*", best=True, output=str(tmp_path / "best.csv"))
-    highest = max(document["selection_accuracy"] for document in documents)
-    assert chosen[pair] in {each["accuracy"] for each in documents if each["selection_accuracy"] == highest}
-    with pytest.raises(UserError, match=r"optimizer\.init_args\.(lr|weight_decay) \(.*; give runs of one recipe"):
-        performances(f"{tmp_path / 'sweep'}/*", output=str(tmp_path / "table.csv"))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import yaml
 
-from headstart import sweep
 from headstart.callbacks import SampleEfficiency
 from headstart.output.errors import UserError
 from headstart.sweeps.sweep_file import read_sweep
@@ -68,13 +67,6 @@ def test_a_run_alone_needs_a_number() -> None:
         UserError, match=r"^criterion\.threshold: reference stands for the threshold that headstart sweep"
     ):
         SampleEfficiency(threshold="reference")
-
-
-@pytest.mark.slow
-def test_dry_run_names_the_reference_runs_too(targets: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    sweep.main([str(targets), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'ledger'}", "--dry_run"])
-    assert capfd.readouterr().out.count("headstart train ") == 3
-    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.slow
