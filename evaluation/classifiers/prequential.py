@@ -47,5 +47,5 @@ def learning_curve(prepared: LeftOut, orders: NDArray[np.int64], sizes: list[int
         learnt, following = fed[:, :size], fed[:, size:end]
         predicted = prepared.predict(learnt, following).argmax(-1)
         right, scored = predicted == labels[following], is_known[following]
-        points.append(((right & scored).sum(1) / scored.sum(1).clamp(min=1)).double().numpy())
+        points.append(((right & scored).sum(1).double() / scored.sum(1).clamp(min=1)).numpy())
     return points

@@ -87,6 +87,18 @@ def test_learning_curve_is_that_of_a_loop() -> None:
             assert value == (predicted == labels[following]).mean()
 
 
+def test_the_only_sample_of_a_class_is_not_scored() -> None:
+    few, more = make_samples(8, 10), make_samples(8, 10)
+    alone = Labelled(torch.cat([few.features, 20 * torch.ones(1, 10)]), torch.cat([few.labels, torch.tensor([3])]), 4)
+    order = np.arange(len(alone.labels))[None]
+    for given, size in ((alone, 12), (more, 12)):
+        [values] = learning_curve(prepare("StreamingLDA", given), order[:, : len(given.labels)], [size])
+        predicted = (
+            prepare("StreamingLDA", given).predict(torch.arange(12)[None], torch.arange(12, 24)[None]).argmax(-1)
+        )
+        assert values == (predicted[0] == few.labels[12:24]).double().mean()
+
+
 def test_methods_that_need_a_source_head_or_few_samples_are_left_out() -> None:
     samples = make_samples(5, 10)
     assert tuple(find_candidates(samples)) == CANDIDATES
