@@ -220,7 +220,8 @@ def test_commands_on_comparisons_pass_over_accuracies(
     measure(tmp_path / "run", f"--results.ledger={tmp_path / 'ledger'}")
     with pytest.raises(SystemExit):
         evaluate.main(["sample-efficiency", str(tmp_path / "ledger")])
-    assert "holds no stream with a trace" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "runs: there is no finished trace" in said
 
 
 @pytest.mark.slow
