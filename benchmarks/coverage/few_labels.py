@@ -41,6 +41,8 @@ PHOTOS = {
 # Further photos, each with the sources that know the target well and less well.
 FURTHER = ("garbage", "textures")
 NEAR_AND_FAR = ("imagenet", "birds")
+# Numbers of classes beyond those of the photos.
+MANY_CLASSES = (20, 50, 100)
 # Share of labels that are changed, and into how many classes each class is split at random.
 FLIPPED, NOISE, SPLIT = 0.05, 0.3, 4
 # Samples that the accuracy is measured on, at least.
@@ -221,6 +223,20 @@ def fit_probabilities(draws: int = 10) -> Iterator[tuple[str, Shares]]:
             for size in (3, 10, 20, 50):
                 if size * samples.classes + FEWEST_LEFT <= len(samples.labels):
                     yield f"{target}, {source}, {size} labels per class", probabilities_held(samples, size, draws)
+
+    for classes in MANY_CLASSES:
+        for size in (3, 10):
+            name = f"{classes} normal distributions, {size} labels per class"
+            yield name, probabilities_held(normal_classes(classes), size, draws)
+
+
+def normal_classes(classes: int) -> Labelled:
+    """Return 40 samples of each of many normal distributions in 128 dimensions, which overlap."""
+    generator = np.random.default_rng(classes)
+    labels = np.repeat(np.arange(classes), 40)
+    means = generator.normal(0, 0.4, (classes, 128))
+    features = means[labels] + generator.normal(0, 1, (len(labels), 128)) * generator.uniform(0.3, 2, 128)
+    return Labelled(torch.from_numpy(features).float(), torch.from_numpy(labels), classes)
 
 
 def labels_found(samples: Labelled, per_class: int, draws: int) -> Shares:
