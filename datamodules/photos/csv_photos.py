@@ -80,7 +80,7 @@ class CsvPhotos(SplitSource):
                 )
 
             for values in filter(None, reader):
-                record = dict(zip(header, map(str.strip, values), strict=False))
+                record = dict(zip(header, map(_unquoted, values), strict=False))
                 is_whole = len(values) == len(header)
                 problem = self._problem(record, lines, needed) if is_whole else f"{len(values)} fields"
                 if problem:
@@ -124,3 +124,9 @@ class CsvPhotos(SplitSource):
             return f"{record['path']!r} once more, after line {lines[path]}"
         is_there = os.path.isfile(path)  # noqa: PTH113 - a Path for each of many files takes long
         return "" if is_there else f"there is no file {record['path']!r}"
+
+
+def _unquoted(field: str) -> str:
+    """Return a field without spaces around it, and without quotes that a space or tab outside of them has kept."""
+    text = field.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text

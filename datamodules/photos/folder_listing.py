@@ -17,6 +17,10 @@ from headstart.output.printable import say
 # Why something is left out, besides the ending of its name.
 STRAY, NESTED, EMPTY = "photo beside the class folders", "photo in a nested folder", "folder without photos"
 DANGLING, LOOP, OUTSIDE = "dangling link", "link loop", "link out of the folder"
+# Characters that are not shown, beside those whose category says so: joiners, fillers, variation selectors, blanks.
+INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
 # Names of files that the line about them quotes.
 QUOTED = 5
 
@@ -113,14 +117,18 @@ def warn_of_like_classes(classes: Iterable[str]) -> None:
     """
     groups = defaultdict[str, list[str]](list)
     for name in classes:
-        shown = (char for char in unicodedata.normalize("NFKC", name.casefold()) if unicodedata.category(char) != "Cf")
-        groups[" ".join(unicodedata.normalize("NFKC", "".join(shown).casefold()).split())].append(name)
+        shown = "".join(filter(_is_visible, unicodedata.normalize("NFKC", name.casefold())))
+        groups[" ".join(unicodedata.normalize("NFKC", shown.casefold()).split())].append(name)
     for names in groups.values():
         if len(names) > 1:
             listed = " and ".join(map(ascii, names))
             say(
                 f"WARNING: classes {listed} differ in case, Unicode form or invisible characters alone; they stay apart"
             )
+
+
+def _is_visible(char: str) -> bool:
+    return unicodedata.category(char) not in ("Cf", "Cc") and not INVISIBLE.fullmatch(char)
 
 
 def is_photo(name: str) -> bool:

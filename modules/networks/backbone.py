@@ -155,8 +155,11 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     if not heads and not hasattr(network, "num_features"):
         raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
 
-    for name in heads:
-        network.set_submodule(name, nn.Identity())
+    for classifier in heads.values():
+        identity = nn.Identity()
+        # A layer may have several names.
+        for name in [name for name, each in network.named_modules(remove_duplicate=False) if each is classifier]:
+            network.set_submodule(name, identity)
     if spec.library == CUSTOM and heads:
         _require_last(network, next(iter(heads)), run, spec)
     elif spec.library != CUSTOM and len(heads) != 1 and hasattr(network, "forward_head"):
@@ -184,12 +187,17 @@ def _end_before_heads(network: nn.Module) -> None:
 
 
 def _require_last(network: nn.Module, name: str, run: Callable[[], Tensor], spec: NetworkSpec) -> None:
-    """Raise a UserError if a network changes what its classifier, which is the identity now, returns."""
+    """Raise a UserError if a network does more than to return what its classifier, which is the identity now, does."""
     outputs = list[Tensor]()
-    with network.get_submodule(name).register_forward_hook(lambda *call: outputs.append(call[-1])):
-        features = run()
-    if not are_same(features.flatten(1), outputs[-1].flatten(1)):
+    try:
+        with network.get_submodule(name).register_forward_hook(lambda *call: outputs.append(call[-1])):
+            features = run()
+        is_last = len(outputs) == 1 and are_same(features.flatten(1), outputs[0].flatten(1))
+    except Exception:  # code of the user's own, which may expect the classifier's width
+        is_last = False
+    if not is_last:
         raise UserError(
-            f"{spec.terms.model}: {spec.name} changes what its last linear layer {name!r} returns, for instance by a "
-            "softmax, which would change features, too; let it return logits, or features and their width num_features"
+            f"{spec.terms.model}: {spec.name} does more than to return what its last linear layer {name!r} returns, "
+            "for instance a softmax or a mean with another layer, which would change features, too; let it return "
+            "logits, or features and their width num_features"
         )

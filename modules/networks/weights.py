@@ -218,7 +218,7 @@ def heads(network: nn.Module) -> dict[str, nn.Linear] | dict[str, nn.Conv2d]:
 def _pick_heads(network: nn.Module, kind: type[Head]) -> dict[str, Head]:
     """Return the layers of a type that timm names as the classifier; in other networks the last one of the type."""
     layers = {name: module for name, module in network.named_modules() if isinstance(module, kind)}
-    names = getattr(network, TIMM_CONFIG, {}).get("classifier", list(layers)[-1:])
+    names = getattr(network, TIMM_CONFIG, {}).get("classifier", list(layers)[-1:]) or ()
     return {name: layers[name] for name in ([names] if isinstance(names, str) else names) if name in layers}
 
 

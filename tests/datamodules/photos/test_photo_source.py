@@ -264,6 +264,7 @@ def test_names_of_classes_that_look_alike_are_warned_of(capsys: pytest.CaptureFi
         "case": ("Katze", "KATZE", "'Katze' and 'KATZE'"),
         "Unicode form": ("caf\u00e9", "cafe\u0301", r"'caf\xe9' and 'cafe\u0301'"),
         "invisible": ("cat", "c\u200bat", r"'cat' and 'c\u200bat'"),
+        "variation": ("\u2615", "\u2615\ufe0f", r"'\u2615' and '\u2615\ufe0f'"),
         "space": ("hot dog", "hot\u00a0dog", r"'hot dog' and 'hot\xa0dog'"),
         "full width": ("\uff21", "a", r"'\uff21' and 'a'"),
         "sharp s": ("Stra\u00dfe", "STRASSE", r"'Stra\xdfe' and 'STRASSE'"),

@@ -210,6 +210,33 @@ class Reordered(nn.Module):
 def softmax():
     return Reordered(lambda: nn.LogSoftmax(1))
 
+class Combining(Reordered):
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.alias, self.square = how, self.classifier, nn.Linear(6, 6)
+
+    def forward(self, photos):
+        features = self.body(photos)
+        if self.how == "mean":
+            return (self.classifier(features) + nn.functional.linear(features, self.square.weight[:4])) / 2
+        if self.how == "pair":
+            return self.classifier(features), features
+        if self.how == "twice":
+            return self.square(self.square(features).relu())
+        return self.alias(features)
+
+def mean():
+    return Combining("mean")
+
+def pair():
+    return Combining("pair")
+
+def twice():
+    return Combining("twice")
+
+def alias():
+    return Combining("alias")
+
 class Features(nn.Module):
     num_features = 6
 
@@ -264,6 +291,9 @@ def test_the_head_of_an_own_network_is_the_linear_layer_that_runs_last(own: str)
     layers = LayerEmbedding("own", backbone.network, [Tap("body", None, None)], SMALL)
     torch.testing.assert_close(layers(photos), expected)
     assert backbone.width == 6
+    renamed = build_backbone(BackboneSpec(f"{own}.alias", "random", preprocessing=SMALL).network(seed=0))
+    with torch.no_grad():
+        torch.testing.assert_close(renamed(photos), renamed.network.body(Normalization(SMALL)(photos)))  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -271,8 +301,11 @@ def test_the_head_of_an_own_network_is_the_linear_layer_that_runs_last(own: str)
     [
         (
             "softmax",
-            r"^name: .*softmax changes what its last linear layer 'classifier' returns, for instance by a softm",
+            r"^name: .*softmax does more than to return what its last linear layer 'classifier' returns, for instance",
         ),
+        ("mean", "^name: .*mean does more than to return what its last linear layer"),
+        ("pair", "^name: .*pair does more than to return what its last linear layer"),
+        ("twice", "^name: .*twice does more than to return what its last linear layer 'square' returns"),
         ("mixing", "^name: .*mixing returns other features of a picture beside other pictures; give a network whose"),
     ],
 )
