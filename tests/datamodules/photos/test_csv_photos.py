@@ -45,7 +45,8 @@ def test_split_column(tmp_path: Path) -> None:
 
 def test_labels_of_any_length_and_in_quotes(tmp_path: Path) -> None:
     long, longer = "2" + "1" * 5_000, "1" * 5_002
-    source = lay_out(tmp_path, f'path, label\n0.png,{longer}\n1.png,"{long}"\n2.png, "cats"\n3.png,0{long}\n4.png,\t"cats"\n')
+    quoted = f'0.png,{longer}\n1.png,"{long}"\n2.png, "cats"\n3.png,0{long}\n4.png,\t"cats"\n'
+    source = lay_out(tmp_path, f"path, label\n{quoted}")
     assert source.splits()[0].classes == (f"0{long}", long, longer, "cats")
 
 
