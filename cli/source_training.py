@@ -160,6 +160,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
         # The measure has single precision; the number of correct predictions is exact.
         accuracy = round(batches.parts * float(self.trainer.callback_metrics[self.model.measured])) / batches.parts
         say(f"{self.model.measured} on {len(batches.validation_labels)} validation photos: {accuracy:.4f}")
+
         only = self.model.only_class
         warnings = [] if only is None else one_class_warnings({0: batches.classes[only]}, 1, batches.of_pixels)
         print_lines(f"WARNING: The network {warning}" for warning in warnings)

@@ -34,6 +34,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     chosen, remarks = choose_comparable(settings)
     if not chosen:
         return None, remarks or ["Nothing is compared over settings: all runs were cut off."]
+
     methods, more = common_methods(chosen)
     remarks += more
     if len(chosen) < 2 or len(methods) < 2:
@@ -53,6 +54,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     data_sets = pd.Index([values_of(each.protocol, DATA_SET) for each in chosen])
     # Settings of one data set are alike and count as one; if there is only one data set, each setting counts.
     of_units = ranks.groupby(data_sets.factorize()[0]).mean() if data_sets.nunique() > 1 else ranks
+
     entries = [
         {
             "name": methods[index],

@@ -178,7 +178,7 @@ def _sized_by(spec: NetworkSpec) -> str:
 
 
 def _end_before_heads(network: nn.Module) -> None:
-    """Let a network of timm with several classifiers, or a convolution, return what timm calls pre-logits."""
+    """Make a network of timm with several classifiers, or a convolution, return what timm calls pre-logits."""
 
     def forward(self: Any, images: Tensor) -> Any:  # noqa: ANN401 - timm has no types
         return self.forward_head(self.forward_features(images), pre_logits=True)

@@ -1,10 +1,11 @@
-"""Networks as a registry's entries name them."""
+"""Networks as a registry's entries name them, and photos of noise for them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry, Preprocess
@@ -38,3 +39,9 @@ def build_network(name: str, source: str = "torchvision", weights: str | None = 
     network = name_network(name, source, weights, **fields)
     with prefix_model_errors(name):
         return build(network)[0]
+
+
+def random_photos(count: int = 3, side: int = 32) -> Tensor:
+    """Return photos of noise, uint8 `[count, 3, side, side]`, always the same."""
+    generator = torch.Generator().manual_seed(count)
+    return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)

@@ -1,7 +1,6 @@
 """Backbones are the networks without their head, and stay in evaluation mode."""
 
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,22 +8,14 @@ import torch
 import torchvision
 from torch import Tensor, nn
 
-from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.taps import Tap
-from headstart.output.errors import UserError
+from headstart.tests.material.networks import random_photos
 
 SMALL = Preprocessing(resize=32, crop=32)
 TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
-
-
-def random_photos(count: int = 3, side: int = 32) -> Tensor:
-    generator = torch.Generator().manual_seed(count)
-    return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v2", "resnet18", "alexnet", "squeezenet1_0"])
@@ -186,169 +177,6 @@ def test_evaluation_mode_whichever_is_asked_for() -> None:
     with torch.no_grad():
         together, alone = backbone(random_photos(4)), [backbone(photo[None]) for photo in random_photos(4)]
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
-
-
-OWN = """
-from torch import nn
-
-def classifier(width=5):
-    return nn.Sequential(nn.Conv2d(3, width, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 4))
-
-def mixing():
-    norm = nn.BatchNorm2d(5, track_running_stats=False)
-    return nn.Sequential(nn.Conv2d(3, 5, 3), norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(5, 4))
-
-class Reordered(nn.Module):
-    def __init__(self, last=nn.Identity):
-        super().__init__()
-        self.classifier, self.last = nn.Linear(6, 4), last()
-        self.body = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 6))
-
-    def forward(self, photos):
-        return self.last(self.classifier(self.body(photos)))
-
-def softmax():
-    return Reordered(lambda: nn.LogSoftmax(1))
-
-class Combining(Reordered):
-    def __init__(self, how):
-        super().__init__()
-        self.how, self.alias, self.square = how, self.classifier, nn.Linear(6, 6)
-
-    def forward(self, photos):
-        features = self.body(photos)
-        if self.how == "mean":
-            return (self.classifier(features) + nn.functional.linear(features, self.square.weight[:4])) / 2
-        if self.how == "pair":
-            return self.classifier(features), features
-        if self.how == "twice":
-            return self.square(self.square(features).relu())
-        return self.alias(features)
-
-def mean():
-    return Combining("mean")
-
-def pair():
-    return Combining("pair")
-
-def twice():
-    return Combining("twice")
-
-def alias():
-    return Combining("alias")
-
-class Features(nn.Module):
-    num_features = 6
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 6))
-
-    def forward(self, photos):
-        return self.layers(photos)
-"""
-
-
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Write a module of a user's own."""
-    name = f"own_{tmp_path.name}"
-    (tmp_path / f"{name}.py").write_text(OWN)
-    monkeypatch.syspath_prepend(tmp_path)
-    return name
-
-
-def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
-    spec = BackboneSpec(f"{own}.classifier", "random", {"width": 7}, SMALL)
-    backbone = build_backbone(spec.network(seed=0))
-    photos = random_photos()
-    network = backbone.network
-    with torch.no_grad():
-        expected = network[:3](Normalization(SMALL)(photos))  # type: ignore[index]
-        torch.testing.assert_close(backbone(photos), expected)
-    assert (backbone.width, backbone.source_head) == (7, None)
-    assert (
-        backbone.digest()
-        == build_backbone(spec.network(seed=0)).digest()
-        != build_backbone(spec.network(seed=1)).digest()
-    )
-    head = nn.Linear(7, 4)
-    torch.save({**network.state_dict(), "3.weight": head.weight, "3.bias": head.bias}, tmp_path / "w.pth")
-    loaded = build_backbone(
-        BackboneSpec(f"{own}.classifier", str(tmp_path / "w.pth"), {"width": 7}, SMALL).network(seed=1)
-    )
-    assert loaded.digest() == backbone.digest()
-    assert loaded.source_head is not None
-    assert torch.equal(loaded.source_head, head.weight)
-
-
-def test_the_head_of_an_own_network_is_the_linear_layer_that_runs_last(own: str) -> None:
-    backbone = build_backbone(BackboneSpec(f"{own}.Reordered", "random", preprocessing=SMALL).network(seed=0))
-    photos = random_photos()
-    with torch.no_grad():
-        expected = backbone.network.body(Normalization(SMALL)(photos))  # type: ignore[operator]
-        torch.testing.assert_close(backbone(photos), expected)
-    layers = LayerEmbedding("own", backbone.network, [Tap("body", None, None)], SMALL)
-    torch.testing.assert_close(layers(photos), expected)
-    assert backbone.width == 6
-    renamed = build_backbone(BackboneSpec(f"{own}.alias", "random", preprocessing=SMALL).network(seed=0))
-    with torch.no_grad():
-        torch.testing.assert_close(renamed(photos), renamed.network.body(Normalization(SMALL)(photos)))  # type: ignore[operator]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "softmax",
-            r"^name: .*softmax does more than to return what its last linear layer 'classifier' returns, for instance",
-        ),
-        ("mean", "^name: .*mean does more than to return what its last linear layer"),
-        ("pair", "^name: .*pair does more than to return what its last linear layer"),
-        ("twice", "^name: .*twice does more than to return what its last linear layer 'square' returns"),
-        ("mixing", "^name: .*mixing returns other features of a picture beside other pictures; give a network whose"),
-    ],
-)
-def test_own_networks_whose_features_would_be_wrong(own: str, name: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        build_chosen(BackboneSpec(f"{own}.{name}", "random", preprocessing=SMALL), 0, torch.device("cpu"))
-
-
-def test_own_network_that_gives_features(own: str) -> None:
-    backbone = build_backbone(BackboneSpec(f"{own}.Features", "random", preprocessing=SMALL).network(seed=0))
-    with torch.no_grad():
-        assert backbone(random_photos()).shape == (3, 6)
-    assert (backbone.width, backbone.source_head) == (6, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "weights", "preprocessing", "message"),
-    [
-        (
-            "classifier",
-            "random",
-            None,
-            "^preprocessing: .*classifier states no square centre crop; give resize and",
-        ),
-        (
-            "classifier",
-            "DEFAULT",
-            SMALL,
-            "^weights: 'DEFAULT', but a custom source takes a .safetensors .*, or random$",
-        ),
-        ("clasifier", "random", SMALL, "^name: .*clasifier cannot be imported: AttributeError"),
-    ],
-)
-def test_mistakes_in_naming_an_own_network(
-    own: str, name: str, weights: str, preprocessing: Preprocessing | None, message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        build_backbone(BackboneSpec(f"{own}.{name}", weights, preprocessing=preprocessing).network(seed=0))
-
-
-def test_module_that_is_not_there() -> None:
-    with pytest.raises(UserError, match=r"^name: no_such_module\.Net cannot be imported: ModuleNotFoundError"):
-        build_backbone(BackboneSpec("no_such_module.Net", "random", preprocessing=SMALL).network(seed=0))
 
 
 def test_a_folded_backbone_lies_where_the_network_does(monkeypatch: pytest.MonkeyPatch) -> None:
