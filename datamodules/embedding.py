@@ -88,10 +88,10 @@ class Embedded:
 
     Attributes:
         stored: Features `[samples, width]`; of a black picture where one cannot be decoded, with a remark.
-        backbone: The network.
+        backbone: The network, on the processor, where its features are too.
         network: Its definition, with its preprocessing and the SHA-256 of its weights.
         precision: Its arithmetic.
-        device: Its device.
+        device: The device that computed the features.
     """
 
     stored: StoredRows
@@ -157,7 +157,7 @@ def embed_readable(
     policy = Policy(arithmetic, folded=True, device=device if is_elsewhere else str(target))
     resources = Resources(cache, "features", num_workers, engines=EngineOptions(workers, ray))
     stored = find(RowRequest(pictures, backbone.preprocessing, policy, network), resources, copied)
-    return Embedded(stored, backbone, network, arithmetic, policy.device)
+    return Embedded(stored, backbone.cpu(), network, arithmetic, policy.device)
 
 
 def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec:
