@@ -26,6 +26,8 @@ def score_frame(document: Document) -> pd.DataFrame:
     for setting in document["settings"]:
         shared = {"setting": setting["name"], "warnings": " ".join(setting["warnings"])}
         shared |= {key: setting[key] for key in SETTING}
+        # An option that settings vary, for plots by its values.
+        shared |= {key: setting["protocol"].get(key) for key in document["differences"] if key not in SETTING}
         for method in setting["methods"]:
             (_, name), *values = method.items()
             lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, asked)})
@@ -67,16 +69,15 @@ def _estimate(title: str, entry: Document, key: str) -> dict[str, Any]:
     return {title: entry.get(key), f"{title}_low": low, f"{title}_high": high}
 
 
-def pivot(name: str, lines: Iterable[tuple[str, str, str]], columns: Sequence[str] = ()) -> Cells:
+def pivot(name: str, lines: Iterable[tuple[str, str, str]]) -> Cells:
     """Return a table with names down and values across; a dash where there is no text.
 
     Args:
         name: Header of the names.
         lines: Name, value and text.
-        columns: Order of the values; by default that of the lines.
     """
     texts: dict[str, dict[str, str]] = {}
     for row, column, text in lines:
         texts.setdefault(row, {})[column] = text
-    columns = columns or [*dict.fromkeys(column for row in texts.values() for column in row)]
+    columns = [*dict.fromkeys(column for row in texts.values() for column in row)]
     return [[name, *columns], *([row, *(own.get(column, "–") for column in columns)] for row, own in texts.items())]

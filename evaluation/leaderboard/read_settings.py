@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, pool_seeds
-from headstart.evaluation.leaderboard.variants import choose_families, name_variants
+from headstart.evaluation.leaderboard.variants import name_variants
 from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,
@@ -86,7 +86,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     settings = pool_seeds(settings)
     names = name_settings([each.protocol for each in settings])
     settings = [replace(each, name=name) for each, name in zip(settings, names, strict=True)]
-    return choose_families(settings, options), [*left_out, *unscored]
+    return settings, [*left_out, *unscored]
 
 
 def _find_folders(patterns: Sequence[str]) -> list[Path]:

@@ -53,7 +53,7 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
 def _page_command(document: Mapping[str, Any]) -> str:
     options = document["asked"]
     values = {**options["criterion"], "baseline": options["baseline"]}
-    values |= {name: _flow(options[name]) for name in ("where", "methods", "tuned", "choose") if options[name]}
+    values |= {name: _flow(options[name]) for name in ("where", "methods", "tuned") if options[name]}
     arguments = [f"--{name}={value}" for name, value in values.items()]
     arguments += ["--incomplete"] * options.get("incomplete", False)
     return shlex.join(["headstart", "report", *document["folders"], *arguments])
@@ -63,7 +63,7 @@ def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Pa
     """Return the commands of a setting: of its runs, and of each method alone beside the baseline."""
     of_setting = [runs[folder] for folder in setting["folders"] if folder in runs]
 
-    # Methods of a ledger, and those chosen among variants, are in no run.
+    # Methods of a ledger are in no run.
     lines, absent = [], []
     for number, name in enumerate((method["name"] for method in setting["methods"]), 1):
         with_method = [(folder, run) for folder, run in of_setting if name in run.curves.methods]
@@ -75,7 +75,7 @@ def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Pa
 
     remarks, files = [], []
     if absent:
-        remarks = [f"{', '.join(absent)}: from a ledger, or chosen among others; there is no command for them."]
+        remarks = [f"{', '.join(absent)}: from a ledger; there is no command for them."]
     if lines:
         files = [Text("Command of each row", "\n".join(lines))]
     for _, run in of_setting:

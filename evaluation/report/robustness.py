@@ -1,9 +1,8 @@
-"""Sections beyond one setting and one criterion: means over settings, an axis, sensitivity, setup stability."""
+"""Sections beyond one setting and one criterion: means over settings, sensitivity, setup stability."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
 from headstart.evaluation.leaderboard.tables import over_settings_rows, sensitivity_table, stability_rows
 from headstart.evaluation.report import series
@@ -83,29 +82,6 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     means = texts_table(budgets_title(over), budgets_over_settings_rows(over), [*marks])
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
     return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
-
-
-def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
-    """Return the methods by the values of an option that settings vary; None where none was requested."""
-    shown = document["axis"]
-    if not shown:
-        return None
-    key, parts = shown["key"].replace("_", " "), []
-    definition = (
-        f"Each table and chart has the settings that differ only in {key}. Intervals are 95 % intervals over "
-        "orderings. Methods that share a letter at one value do not differ significantly there."
-    )
-
-    for index, panel in enumerate(shown["panels"], 1):
-        tables, figures = [], []
-        for (title, labels), chart in zip(kinds(shown), ("by_value", "accuracy_by_value"), strict=False):
-            caption = f"{title[0].upper()}{title[1:]}, with its 95 % interval"
-            tables.append(texts_table(caption, axis_rows(shown, panel, labels), [*marks]))
-            data = series.by_value(panel, labels, marks)
-            figures.append(Figure(f"axis-{index}-{chart}", chart, f"{caption}, by {key}", panel["name"], data))
-        remarks = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
-        parts.append(Part(panel["name"], remarks=remarks, tables=tables, figures=figures))
-    return Section("axis", f"By {key}", [definition], parts)
 
 
 def sensitivity(document: Mapping[str, Any]) -> Section:

@@ -206,34 +206,6 @@ def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) ->
         assert both["restricted_at"] == (25 if first else LIMIT)
 
 
-def test_cut_off_runs_are_no_part_of_an_axis(tmp_path: Path) -> None:
-    for size in (1, 2, 4):
-        add(tmp_path / "runs", f"{size}", fed_in_batches=size, **(CUT if size == 4 else {}))
-    [panel] = rank(tmp_path / "runs", axis="fed_in_batches")["axis"]["panels"]
-    assert (panel["values"], panel["remarks"]) == ([1, 2], [])
-    [panel] = rank(tmp_path / "runs", axis="fed_in_batches", incomplete=True)["axis"]["panels"]
-    assert panel["values"] == [1, 2, 4]
-    assert panel["remarks"] == ["Restricted means are cut at other samples for other values (25, 60)."]
-    for size in (1, 2):
-        shutil.rmtree(tmp_path / "runs" / f"{size}")
-    shutil.rmtree(tmp_path / "out")
-    message = "axis: all runs were cut off; --incomplete includes them"
-    assert refusal(tmp_path / "runs", axis="fed_in_batches") == message
-
-
-def test_variants_are_not_chosen_on_cut_off_runs(tmp_path: Path) -> None:
-    # On the cut-off run the other variant is better.
-    counts = np.concatenate([WHOLE, WHOLE[:1]])
-    methods = ("baseline", "ridge one", "ridge two")
-    for dataset in ("ants", "bees"):
-        add(tmp_path / "runs", dataset, dataset, correct=counts, methods=methods)
-    swapped = np.maximum(counts[[0, 2, 1]][..., :25], 60)
-    add(tmp_path / "runs", "cats", "cats", methods=methods, **{**CUT, "correct": swapped})
-    for setting in rank(tmp_path / "runs", choose={"ridge": "ridge *"})["settings"]:
-        names = {each["name"]: each["tuned"] for each in setting["methods"]}
-        assert names.get("ridge") == ("ridge one, chosen on other data sets" if setting["is_pooled"] else None)
-
-
 def test_near_duplicates_reach_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs: dict[str, Any] = {"near_duplicate_photos": [["a_1.jpg", "b_7.jpg"], ["a_2.jpg", "b_8.jpg"]]}
     add(tmp_path / "run", "ants", **pairs)

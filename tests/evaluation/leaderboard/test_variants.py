@@ -19,8 +19,6 @@ from headstart.tests.material.runs import seal, write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
 SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
-# The products of the samples on the two other data sets, counted by hand.
-CHOSEN = {"pets": 1, "flowers": 0.1, "birds": 1}
 CRITERION = {"consecutive": 10}
 
 
@@ -76,27 +74,6 @@ def test_variants_are_named_by_what_was_swept(swept: Path) -> None:
     # One of a single data set has its name there.
     write_variant(swept / "cars", 0.1, 22, "cars", limit=200)
     assert restricted_means(rank(swept, **CRITERION))["cars"] == {"baseline": 41.5, "ridge (alpha 0.1)": 23.5}
-
-
-def test_the_honest_choice_of_a_data_set_is_made_on_the_others(tmp_path: Path) -> None:
-    # Data sets may have limits of their own.
-    document = rank(sweep(tmp_path / "runs", limits=True), choose={"ridge": "ridge (*"}, **CRITERION)
-    for setting in document["settings"]:
-        row = next(each for each in setting["methods"] if each["name"] == "ridge")
-        alpha = CHOSEN[setting["dataset"]]
-        assert row["tuned"] == f"ridge (alpha {alpha}), chosen on other data sets"
-        assert row["restricted_mean"] == SAMPLES[setting["dataset"]][alpha] + 1.5
-        assert len(setting["methods"]) == 2
-    assert {each["name"] for each in document["over_settings"]["methods"]} == {"baseline", "ridge"}
-
-
-def test_a_baseline_is_chosen_as_honestly(tmp_path: Path) -> None:
-    folder = sweep(tmp_path / "runs", name="baseline")
-    assert all(setting["baseline"] is None for setting in rank(folder, **CRITERION)["settings"])
-    for setting in rank(folder, choose={"baseline": "baseline (*"}, **CRITERION)["settings"]:
-        assert setting["baseline"] == "baseline"
-        [other] = [each for each in setting["methods"] if each["name"] == "other"]
-        assert other["relative_improvement"] is not None
 
 
 def test_methods_of_other_code_are_no_variants_but_their_values_may_name_some(tmp_path: Path) -> None:

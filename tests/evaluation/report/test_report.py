@@ -53,7 +53,6 @@ def test_mistakes_in_what_is_given_come_before_another_leaderboard_beside_the_pa
         ([str(runs), nothing], {}, "^folder: there is no folder '.*nothing'"),
         ([nothing], {}, "^folder: there is no folder '.*nothing'"),
         ([str(runs)], {"where": {"dataset": "birds"}}, "^where: no setting has these values"),
-        ([str(runs)], {"choose": {"mine": "t*"}}, "^choose: "),
     ]
     for folders, options, message in mistakes:
         with pytest.raises(UserError, match=message):

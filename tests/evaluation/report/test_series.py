@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.report.series import POINTS, by_value, intervals, learning_curves, reached, stabilities, thin
+from headstart.evaluation.report.series import POINTS, intervals, learning_curves, reached, stabilities, thin
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.output.page.layout import Series
 from headstart.tests.material.runs import TRACES, reaching, write_run
@@ -47,19 +47,6 @@ def test_intervals_that_are_not_bounded_are_not_drawn() -> None:
     ]
     result = intervals(methods, "x", {"a": 0, "b": 1, "c": 2})
     assert result.data == "method,estimate,low,high\n0,1.5,1,2\n2,3,3,3"
-
-
-def test_methods_stand_beside_each_other_at_each_value() -> None:
-    budgets = [{"labels": 40, "accuracy": 0.5, "ci95": [0.25, None], "group": "a"}]
-    scores = [
-        {"value": value, "restricted_mean": 10.0 * value, "ci95": [9.0, 50.0], "group": "a", "label_budgets": budgets}
-        for value in (1, 4)
-    ]
-    panel = {"values": [1, 4], "methods": [{"name": "b", "scores": scores}, {"name": "a", "scores": scores[:1]}]}
-    samples, accuracy = (by_value(panel, labels, {"a": 0, "b": 1}) for labels in (None, 40))
-    assert samples.values == {"values": ["1", "4"], "beyond": 1.5}
-    assert samples.data.splitlines()[1:] == ["1,-0.1,10,9,50", "1,0.9,40,9,50", "0,0.1,10,9,50"]
-    assert accuracy.data.splitlines()[1:] == ["1,-0.1,50,25,50", "1,0.9,50,25,50", "0,0.1,50,25,50"]
 
 
 def test_the_part_that_moves_the_ranking_most_comes_first() -> None:

@@ -28,23 +28,6 @@ def test_tables_of_settings_are_those_of_the_leaderboard(runs: Path) -> None:
             assert shown == [[cell or "–" for cell in row] for row in each.rows]
 
 
-def test_an_axis_has_a_table_and_charts_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for size in (1, 4):
-        write_run(tmp_path / "runs" / str(size), traces(size), limit=60, methods=METHODS, fed_in_batches=size)
-    page = show(tmp_path / "runs", axis="data.fed_in_batches", at=[20])
-    [panel] = json.loads((tmp_path / "leaderboard.json").read_text())["axis"]["panels"]
-    header, *rows = page.tables["Samples to criterion, restricted mean, with its 95 % interval"]
-    assert header == ["method", "fed_in_batches 1", "fed_in_batches 4"]
-    for row, method in zip(rows, panel["methods"], strict=True):
-        assert row[0] == method["name"]
-        for cell, score in zip(row[1:], method["scores"], strict=True):
-            assert numbers(cell) == pytest.approx([score["restricted_mean"], *score["ci95"]], abs=0.051)
-            assert cell.endswith(f"] {score['group']}")
-    assert len(page.tables["Accuracy at 20 labels, %, with its 95 % interval"]) == 1 + len(METHODS)
-    assert {"axis-1-by_value", "axis-1-accuracy_by_value"} <= page.content["figures"].keys()
-
-
 def test_label_budgets_have_balanced_accuracies_and_those_of_classes(tmp_path: Path) -> None:
     counts = np.concatenate([np.full((6, 1, 2), 50), np.random.default_rng(0).integers(20, 50, (6, 30, 2))], axis=1)
     of_class = counts.astype(np.uint8)
