@@ -1,14 +1,12 @@
 """Traces of a ledger as runs: all methods and orderings that were fed one stream."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.class_accuracies import accuracies_of_traces, join_class_accuracies
 from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods, flatten
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
@@ -44,7 +42,6 @@ def read_stream(
     fed: Mapping[str, Any],
     runs: Sequence[Run],
     criterion: Mapping[str, Any],
-    labels: Collection[int] = (),
 ) -> Run:
     """Return the traces of one stream of a ledger as a run.
 
@@ -55,7 +52,6 @@ def read_stream(
         runs: Runs whose methods keep their names; other methods have those of their first measurement.
         criterion: Threshold and streak length; where they are missing, those of a lazily evaluated stream, or those of
             `headstart train`.
-        labels: Numbers of labels at which the accuracies of classes are read.
 
     Returns:
         The traces, -1 throughout if there is none of a method in an ordering. The sample limit is where the longest
@@ -90,12 +86,6 @@ def read_stream(
         limit=int(samples_seen[-1]),
         **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
     )
-    indices = [index for each in labels if (index := curves.index_at(each)) is not None]
-    of_class = ledger.class_counts(digest) if indices else ()
-    accuracies = accuracies_of_traces(of_class, indices)
-    parts = [(own, [row[method]], [column[ordering]]) for (method, ordering), own in accuracies.items()]
-    curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
-
     methods: dict[str, dict[str, Any]] = {
         names[key]: {"key": _without_description(document)} for key, document in documents.items()
     }

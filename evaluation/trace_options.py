@@ -107,8 +107,3 @@ def requested_budgets(protocol: Mapping[str, Any], options: TraceOptions) -> lis
     classes = len(protocol["classes"])
     numbers = {*options.at, *(classes * each for each in options.per_class)}
     return [Budget(each, None if each % classes else each // classes) for each in sorted(numbers)]
-
-
-def requested_labels(protocol: Mapping[str, Any], options: TraceOptions) -> list[int]:
-    """Return the numbers of labels of the requested budgets; see `requested_budgets`."""
-    return [budget.labels for budget in requested_budgets(protocol, options)]

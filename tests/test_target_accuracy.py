@@ -1,6 +1,5 @@
 """Accuracies of a source on a target through the command line: against plain loops, and what is not measured again."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,19 +223,6 @@ def test_commands_on_comparisons_pass_over_accuracies(
     assert "runs: there is no finished trace" in said
 
 
-@pytest.mark.slow
-def test_performances_are_those_of_the_runs_and_of_the_ledger(
-    measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
-    first = measure(tmp_path / "run-1", "--data.orderings=2")
-    second = measure(tmp_path / "run-2", "--data.first_ordering=2")
-    expected = {("mobilenet_v2_random", "pictures"): (2 * first["accuracy"] + second["accuracy"]) / 3}
-    for number, runs in enumerate((f"{tmp_path}/run-*", f"{tmp_path}/ledger")):
-        table = performances(runs, output=str(tmp_path / f"{number}.csv"))
-        assert table == pytest.approx(expected)
-
-
 def test_waiting_for_another_process(
     measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,6 +266,4 @@ def test_faults_are_one_line(options: list[str], tmp_path: Path, capsys: pytest.
 @pytest.mark.slow
 def test_shipped_configuration(tmp_path: Path) -> None:
     few = ["--data.photos.train_size=40", "--data.photos.validation_size=20", "--trainer.max_epochs=1"]
-    results = run(tmp_path / "target", CONFIG, *few)
-    assert json.loads((tmp_path / "target" / "results.json").read_text()) == results
-    assert results["protocol"]["classes"] == ["cats", "dogs"]
+    assert run(tmp_path / "target", CONFIG, *few)["protocol"]["classes"] == ["cats", "dogs"]

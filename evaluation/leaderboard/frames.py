@@ -31,9 +31,7 @@ def score_frame(document: Document) -> pd.DataFrame:
         for method in setting["methods"]:
             (_, name), *values = method.items()
             lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, asked)})
-    frame = pd.DataFrame(lines, dtype=object)
-    # Where no classes were counted, there are no balanced accuracies.
-    return frame.drop(columns=[each for each in frame if "_balanced" in each and frame[each].isna().all()])
+    return pd.DataFrame(lines, dtype=object)
 
 
 def _flat(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -57,7 +55,6 @@ def _budgets(setting: Document, name: str, asked: Sequence[tuple[str, int]]) -> 
         key = "labels" if kind == "at" else kind
         entry: Document = next((each for each in entries if each[key] == number), {})
         flat |= _estimate(f"{kind}_{number}", entry, "accuracy") | {f"{kind}_{number}_group": entry.get("group")}
-        flat |= _estimate(f"{kind}_{number}_balanced", entry.get("balanced_accuracy", {}), "accuracy")
     if asked:
         flat |= _estimate("learning_curve_area", area, "area") | {"learning_curve_area_group": area.get("group")}
     return flat

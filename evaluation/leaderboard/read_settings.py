@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from glob import glob
 from itertools import chain
 from pathlib import Path
@@ -28,7 +27,7 @@ from headstart.evaluation.runs import (
 )
 from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
-from headstart.evaluation.trace_options import TraceOptions, requested_labels
+from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
@@ -54,7 +53,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     ledgers = [folder for folder in folders if is_ledger(folder)]
     for folder in (each for each in folders if each not in ledgers):
         try:
-            run = read_run(folder, partial(requested_labels, options=options))
+            run = read_run(folder)
         except UserError as error:
             left_out.append({"setting": str(folder), "reason": str(error)})
         else:
@@ -132,8 +131,7 @@ def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOption
         for digest in flat:
             same = [runs for runs in groups.values() if runs[0].protocol.get(STREAM) == digest]
             measured = [run for runs in same for run in runs]
-            labels = requested_labels(streams[digest], options)
-            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion, labels)
+            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion)
             stored = replace(stored, curves=spool(stored.curves))
             for runs in same:
                 runs.append(replace(stored, curves=replace(stored.curves, **runs[0].curves.criterion)))

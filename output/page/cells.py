@@ -30,11 +30,6 @@ def text(value: Any) -> Cell:  # noqa: ANN401 - whatever JSON holds
     return Cell("–" if value in (None, "") else str(value))
 
 
-def matrix_columns(titles: Mapping[str, str]) -> list[Column]:
-    """Return the columns of a matrix, by their titles, with tooltips; a phone shows the first ones at once."""
-    return [Column(title, hint, is_extra=index >= MOST_COLUMNS) for index, (title, hint) in enumerate(titles.items())]
-
-
 def texts_table(
     title: str,
     rows: Cells,

@@ -157,17 +157,6 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert not list(tmp_path.glob("*.partial"))
 
 
-@pytest.mark.parametrize(("options", "code"), [(["--threshold=2"], 2), (["--consecutiv=x"], 2), ([], 1)])
-def test_mistakes_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["sample-efficiency", str(tmp_path / "absent"), *options])
-    assert caught.value.code == code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ")
-
-
 def test_warnings_of_the_runs_are_those_of_the_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     photos: dict[str, Any] = {"near_duplicate_photos": [["a.jpg", "b.jpg"]]}
     whole = write_run(tmp_path / "whole", **photos)

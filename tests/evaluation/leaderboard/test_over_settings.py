@@ -165,22 +165,6 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str,
     assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
 
 
-def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> None:
-    # The baseline's traces end once they have met 90 %: nothing is known of 95 %, nor of 20 evaluations in a row.
-    values = draw(0)
-    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, values, strict=True)}
-    traces["one"] += 8 * (traces["one"] == 90)
-    traces["baseline"] = traces["baseline"][:, : int(values[0].max())]
-    document = rank(store(tmp_path / "stored", traces))
-    cells = document["sensitivity"]["settings"][0]["grid"]
-    assert any(cell["undecided"] and cell["order"] for cell in cells)
-    decided = [(cell["threshold"], cell["consecutive"]) for cell in cells if cell["order"] and not cell["undecided"]]
-    compared = {part["part"]: part["compared"] for part in document["setup_stability"]["parts"]}
-    for part, index in (("threshold", 0), ("evaluations", 1)):
-        pairs = [one for one, other in combinations(decided, 2) if one[1 - index] == other[1 - index]]
-        assert compared[part] == len(pairs) > 0
-
-
 @pytest.mark.slow
 def test_intervals_over_settings_hold_as_often_as_stated() -> None:
     require_checkout()

@@ -231,15 +231,3 @@ def test_what_makes_numbers_doubtful_is_warned_of(runs: Path, three: Path) -> No
         warnings = rank(three, threshold=threshold)["settings"][0]["warnings"]
         assert any(says_nothing in warning for warning in warnings) == expected
         assert "chance 50%, largest class 60%" in (three.parent / "out" / "leaderboard.md").read_text()
-
-
-def test_intervals_of_methods_at_the_floor_and_of_few_censored_orderings_are_warned_of(tmp_path: Path) -> None:
-    floored, censored = np.full(20, 10.0), np.array([*range(20, 38), np.inf, np.inf])
-    floored[:4] = 30
-    traces = {"baseline": SLOW, "floored": floored, "censored": censored}
-    folder = store(tmp_path / "stored", {name: reach(each, LIMIT) for name, each in traces.items()})
-    at_floor, few = (each for each in rank(folder)["settings"][0]["warnings"] if "interval" in each)
-    assert "floor of 10 samples" in at_floor
-    for warning, part in ((at_floor, "floored (16 of 20)"), (few, "censored (2 of 20)")):
-        assert warning.count("(") == 1
-        assert all(part in text for text in (warning, *texts(folder).values()))

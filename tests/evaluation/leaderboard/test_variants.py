@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.leaderboard.read_settings import read_settings
-from headstart.evaluation.report.replication import replication
 from headstart.evaluation.stored_traces import read_stream
-from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.leaderboards import rank, refusal
 from headstart.tests.material.ledgers import reach, store
@@ -97,14 +94,3 @@ def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) ->
         measured = replace(stored, curves=stored.curves.select(["ridge (alpha 0.1)", "ridge (alpha 10)"]))
         named = read_stream(ledger, digest, fed, [measured], {})
     assert sorted(named.curves.methods) == ["baseline", *(f"ridge (alpha {alpha})" for alpha in (0.1, 1, 10))]
-
-
-def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:
-    settings, _ = read_settings([str(swept)], LeaderboardOptions(consecutive=10))
-    runs = [run for setting in settings for run in setting.runs]
-    assert [run.folder for run in runs] == sorted(swept.iterdir())
-    parts = replication(rank(swept, **CRITERION), runs).parts
-    pets = next(part for part in parts if "pets" in part.title)
-    [rows] = [text.text for text in pets.files if text.title == "Command of each row"]
-    [line] = [line for line in rows.splitlines() if "ridge (alpha 10)" in line and not line.startswith("#")]
-    assert str(swept / "pets-10" / "config.yaml") in line

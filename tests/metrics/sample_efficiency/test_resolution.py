@@ -51,13 +51,6 @@ def test_all_pairs_as_by_definition(seed: int) -> None:
     assert compared(values).p_values == pytest.approx(step_down(values))
 
 
-@pytest.mark.parametrize("orderings", [2, 5, 12])
-def test_two_methods_are_tested_as_by_sign_flips(orderings: int) -> None:
-    values = np.random.default_rng(orderings).integers(10, 40, (2, orderings)).astype(np.float64)
-    [expected] = sign_flip_p_values((values[0] - values[1])[:, None])
-    assert compared(values).p_values[0, 1] == pytest.approx(expected)
-
-
 def test_patterns_are_enumerated_or_drawn_evenly() -> None:
     # Two methods of which the last ordering alone differs much, so that its sign must flip as often as not.
     for orderings in (13, 14, 16, 17, 40):
