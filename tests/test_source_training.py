@@ -168,7 +168,6 @@ def test_faults_are_one_line(
     refused = {
         ("--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}",): "model.optimizer: the loss is ",
         ("--trainer.max_epochs=-1",): "trainer.max_epochs: -1 given; 1 or more",
-        ("--trainer.limit_train_batches=0.5",): "trainer.limit_train_batches: 0.5 would change",
         ("--trainer.logger=headstart.callbacks.DashboardLogger",): "trainer.logger: DashboardLogger mirrors",
         ("--data.backbone.name=squeezenet1_0", "--data.backbone.model_args={}"): "data.backbone.name: ",
     }

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from headstart import evaluate
 from headstart.callbacks import training
 from headstart.cli.verify import verify
 from headstart.datamodules import ClassFolders
@@ -211,16 +210,6 @@ def test_a_network_that_predicts_one_class_alone_is_named(
     for name in ("second", "ledger"):
         performances(str(tmp_path / name), output=str(tmp_path / "table.csv"), overwrite=True)
         assert warning in (tmp_path / "table.csv").read_text()
-
-
-def test_commands_on_comparisons_pass_over_accuracies(
-    measure: Measure, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    measure(tmp_path / "run", f"--results.ledger={tmp_path / 'ledger'}")
-    with pytest.raises(SystemExit):
-        evaluate.main(["sample-efficiency", str(tmp_path / "ledger")])
-    said = capsys.readouterr().err
-    assert "runs: there is no finished trace" in said
 
 
 def test_waiting_for_another_process(

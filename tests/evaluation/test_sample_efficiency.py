@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -135,13 +134,6 @@ def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) ->
         score(run, output, threshold=0.79)
     assert json.loads(output.read_text()) == first
     assert score(run, output, threshold=0.79, overwrite=True) != first
-
-
-def test_output_is_a_file(tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(write_run(tmp_path / "run").parent)
-    for command, output in product(("sample-efficiency", "performances"), ("", ".", "run", "new/", "/dev/null/file")):
-        assert "error: output: " in refused(lambda: main([command, "run", f"--output={output}"])), output  # noqa: B023
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

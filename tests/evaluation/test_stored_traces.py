@@ -163,16 +163,6 @@ def test_the_last_batch_of_a_limit_that_they_do_not_divide(tmp_path: Path) -> No
     assert samples_of(filling.score(consecutive=3)) == {"baseline": [11, 11]}
 
 
-@pytest.mark.slow
-def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: Path) -> None:
-    run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
-    fit("--data.batch_size=2", folder="other")
-    fit("--model.methods={further: headstart.modules.StreamingLDA}", folder="further")
-    document = sample_efficiency([str(run), stored])
-    assert list(document["methods"]) == ["baseline", "mean", "further"]
-    assert document["criterion"]["consecutive"] == 3
-
-
 def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> None:
     run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
     results = json.loads((run / "results.json").read_text())

@@ -11,7 +11,6 @@ from scipy import stats
 
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.root import require_checkout
 from headstart.tests.material.runs import seal, write_run
 
 METHODS = ("baseline", "one", "two", "three")
@@ -163,18 +162,6 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str,
     assert parts["backbone"]["interval"] is None
     assert parts["batch size"] == {"part": "batch size", "stability": None, "interval": None, "compared": 0}
     assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
-
-
-@pytest.mark.slow
-def test_intervals_over_settings_hold_as_often_as_stated() -> None:
-    require_checkout()
-    from headstart.benchmarks.coverage.settings import over_data_sets, over_orderings
-
-    # The intervals of other estimates hold too rarely, or nearly always.
-    shares = over_orderings((20, 20, 40), leaderboards=60)
-    assert 0.9 <= shares["interquartile mean"] <= 0.985
-    assert 0.9 <= shares["probability of improvement"] <= 0.985
-    assert 0.85 <= over_data_sets(5, leaderboards=60)["stability"] <= 1
 
 
 def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **fed: Any) -> None:

@@ -27,18 +27,6 @@ def test_means_and_percentiles_of_every_evaluation(tmp_path: Path) -> None:
     assert (result[1]["low"], result[1]["high"]) == (62, 78)
 
 
-def test_axes_hold_all_lines_and_the_threshold(tmp_path: Path) -> None:
-    curves = Curves.load(write_run(tmp_path / "run", threshold=0.95) / "curves.npz")
-    result = learning_curves(curves, {"baseline": 0, "mine": 1}).values
-    assert result == {"first": 1, "last": 8, "lowest": 50, "highest": 95, "threshold": 95}
-
-
-def test_one_evaluation_has_an_axis(tmp_path: Path) -> None:
-    curves = Curves.load(write_run(tmp_path / "run", TRACES[..., :1]) / "curves.npz")
-    values = learning_curves(curves, {"baseline": 0, "mine": 1}).values
-    assert values["first"] < values["last"]
-
-
 def test_intervals_that_are_not_bounded_are_not_drawn() -> None:
     methods: list[dict[str, Any]] = [
         {"name": "a", "x": 1.5, "x_interval": [1.0, 2.0]},

@@ -202,16 +202,3 @@ def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
     assert equal["any difference"] <= 0.1
     assert equal["all ranks"] >= 0.9
     assert ranks_held(FIELDS["close"], 12, leaderboards=50)["all ranks"] >= 0.9
-
-
-@pytest.mark.slow
-def test_power_is_attained_and_intervals_hold() -> None:
-    require_checkout()
-    from headstart.benchmarks.coverage.comparisons import OTHERS, attained_power, means_held
-
-    for others in OTHERS:
-        _, shares = attained_power((20, 25, *others), observed=500, pilots=5, experiments=200)
-        assert shares["power"] == pytest.approx(0.8, abs=0.1)
-    shares = means_held(20, 30, comparisons=500)
-    assert shares["median"] >= 0.93
-    assert shares["restricted mean"] >= 0.9
