@@ -27,7 +27,8 @@ def score_frame(document: Document) -> pd.DataFrame:
         shared = {"setting": setting["name"], "warnings": " ".join(setting["warnings"])}
         shared |= {key: setting[key] for key in SETTING}
         # An option that settings vary, for plots by its values.
-        shared |= {key: setting["protocol"].get(key) for key in document["differences"] if key not in SETTING}
+        varied = [key for key in document["differences"] if key not in SETTING and "sha256" not in key]
+        shared |= {key: setting["protocol"].get(key) for key in varied}
         for method in setting["methods"]:
             (_, name), *values = method.items()
             lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, asked)})

@@ -66,18 +66,7 @@ def test_configuration_is_printed_in_any_order(change: list[str], capsys: pytest
 
 
 def test_null_for_options_that_may_be_none(capsys: pytest.CaptureFixture[str]) -> None:
-    nulls = [
-        "--data.max_samples=3",
-        "--data.max_samples=null",
-        "--data.backbone.registry=~",
-        "--data.backbone.layer=None",
-    ]
-    photos = ["--data.photos=CsvPhotos", "--data.photos.file=a.csv", "--data.photos.split=null"]
+    nulls = ["--data.validation_size=3", "--data.validation_size=null", "--data.backbone.registry=~"]
+    photos = ["--data.photos=CatsAndDogs", "--data.photos.root=None"]
     data = yaml.safe_load(printed(capsys, DEMO, *nulls, *photos, "--print_config"))["data"]["init_args"]
-    values = (
-        data["max_samples"],
-        data["backbone"]["registry"],
-        data["backbone"]["layer"],
-        data["photos"]["init_args"]["split"],
-    )
-    assert values == (None, None, None, None)
+    assert data["validation_size"] is data["backbone"]["registry"] is data["photos"]["init_args"]["root"] is None
