@@ -22,7 +22,7 @@ LAZY = "lazy"
 
 
 def is_ledger(folder: Path) -> bool:
-    """Whether a folder is that of a ledger."""
+    """Return whether a folder is that of a ledger."""
     return (folder / FILE).is_file()
 
 

@@ -49,8 +49,7 @@ class LeaderboardOptions(TraceOptions):
     Args:
         tuned: Methods whose hyperparameters were chosen on validation photos, with the data sets of these photos:
             --tuned.replay=cats_and_dogs. The methods are marked in settings of these data sets.
-        incomplete: Include runs that were cut off. By default a setting leaves them out if it has complete runs.
-            Results over all settings leave out settings that have no complete run.
+        incomplete: Include runs that were cut off; they are left out by default.
         per_class: Numbers of labels per class at which accuracies are compared, such as '[1,2,4,8,16]'. For streams
             with --data.order=balanced.
         at: Numbers of labels at which accuracies are compared, in any stream.

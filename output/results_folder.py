@@ -199,7 +199,7 @@ def _write_json(document: Mapping[str, Any], path: Path) -> None:
 
 
 def _has(document: Any, path: Sequence[str], value: Any) -> bool:  # noqa: ANN401 - JSON
-    """Whether a JSON document has a value at a path; a list also stands for the keys of an object."""
+    """Return whether a JSON document has a value at a path; a list also stands for the keys of an object."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return bool((list(document) if isinstance(document, dict) and isinstance(value, list) else document) == value)

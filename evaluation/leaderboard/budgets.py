@@ -143,7 +143,7 @@ def describe_budgets_over_settings(
     """Return `label_budgets` over settings as they stand in `leaderboard.json`.
 
     Args:
-        settings: The settings that may be pooled.
+        settings: The settings.
         budgets: Their budgets.
         options: The requested budgets.
 

@@ -21,7 +21,7 @@ def score_frame(document: Document) -> pd.DataFrame:
     Args:
         document: The content of `leaderboard.json`.
     """
-    asked = [(kind, number) for kind in ("per_class", "at") for number in document["asked"].get(kind, ())]
+    requested = [(kind, number) for kind in ("per_class", "at") for number in document["asked"].get(kind, ())]
     lines = []
     for setting in document["settings"]:
         shared = {"setting": setting["name"], "warnings": " ".join(setting["warnings"])}
@@ -31,7 +31,7 @@ def score_frame(document: Document) -> pd.DataFrame:
         shared |= {key: setting["protocol"].get(key) for key in varied}
         for method in setting["methods"]:
             (_, name), *values = method.items()
-            lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, asked)})
+            lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, requested)})
     return pd.DataFrame(lines, dtype=object)
 
 
@@ -48,15 +48,15 @@ def _flat(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return flat
 
 
-def _budgets(setting: Document, name: str, asked: Sequence[tuple[str, int]]) -> dict[str, Any]:
+def _budgets(setting: Document, name: str, requested: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """Return the accuracies of a method at the requested budgets, and the area under its learning curve."""
     entries, area = setting["label_budgets"].get(name, ()), setting["learning_curve_area"].get(name, {})
     flat: dict[str, Any] = {}
-    for kind, number in asked:
+    for kind, number in requested:
         key = "labels" if kind == "at" else kind
         entry: Document = next((each for each in entries if each[key] == number), {})
         flat |= _estimate(f"{kind}_{number}", entry, "accuracy") | {f"{kind}_{number}_group": entry.get("group")}
-    if asked:
+    if requested:
         flat |= _estimate("learning_curve_area", area, "area") | {"learning_curve_area_group": area.get("group")}
     return flat
 
@@ -78,4 +78,4 @@ def pivot(name: str, lines: Iterable[tuple[str, str, str]]) -> Cells:
     for row, column, text in lines:
         texts.setdefault(row, {})[column] = text
     columns = [*dict.fromkeys(column for row in texts.values() for column in row)]
-    return [[name, *columns], *([row, *(own.get(column, "–") for column in columns)] for row, own in texts.items())]
+    return [[name, *columns], *([row, *(cells.get(column, "–") for column in columns)] for row, cells in texts.items())]

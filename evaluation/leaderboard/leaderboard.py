@@ -96,16 +96,13 @@ def rank_settings(
     budgets = find_budgets(settings, options)
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
-        grids = [read_grid(each) for each in settings]
-        described = []
+        grids, described = [read_grid(each) for each in settings], []
         for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
             entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
             described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
 
-        chosen = [index for index, each in enumerate(settings) if each.is_pooled]
-        pooled = [settings[index] for index in chosen]
-        over_settings, remarks = describe_over_settings(pooled)
-        stability = describe_setup_stability(pooled, [grids[index] for index in chosen])
+        over_settings, remarks = describe_over_settings(settings)
+        stability = describe_setup_stability(settings, grids)
 
     criteria = [each.curves.criterion for each in settings]
     return {
@@ -121,7 +118,7 @@ def rank_settings(
         "remarks": [*remarks, *remark_on_variants(settings)],
         "settings": described,
         "over_settings": over_settings,
-        "label_budgets": describe_budgets_over_settings(pooled, [budgets[index] for index in chosen], options),
+        "label_budgets": describe_budgets_over_settings(settings, budgets, options),
         "sensitivity": describe_sensitivity(settings, grids),
         "setup_stability": stability,
     }

@@ -139,15 +139,15 @@ def document_sections(contents: FolderContents) -> tuple[list[str], list[Section
     answers, sections = [], []
     for kind, title, definition, give_answer, lay_out in SECTIONS:
         parts = []
-        found = contents.documents.get(kind, {})
-        for index, (path, document) in enumerate(found.items()):
+        documents = contents.documents.get(kind, {})
+        for index, (path, document) in enumerate(documents.items()):
             try:
                 if index < answer.MOST_TOLD:
-                    answers.append(f"{path.parent}: " * (len(found) > 1) + give_answer(document))
+                    answers.append(f"{path.parent}: " * (len(documents) > 1) + give_answer(document))
                 parts.append(lay_out(path, document))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 raise damaged(path, f"{type(error).__name__}: {error}") from error
-        if (more := len(found) - answer.MOST_TOLD) > 0:
+        if (more := len(documents) - answer.MOST_TOLD) > 0:
             answers.append(f"{title}: {more} more below.")
         if parts:
             sections.append(Section(kind, title, [definition], parts))

@@ -56,8 +56,8 @@ def texts_table(
 
     def cell(header: str, shown: str) -> Cell:
         if header in NAMING:
-            found = (each for each in (shown, shown.rpartition(" (")[0]) if each in methods)
-            return Cell(shown, method=next(found, ""))
+            names = (each for each in (shown, shown.rpartition(" (")[0]) if each in methods)
+            return Cell(shown, method=next(names, ""))
         return Cell(shown.replace(", ", COMMA) if "[" in shown else shown or "–")
 
     return Table(title, columns, [list(map(cell, header, row)) for row in cells], note)

@@ -151,29 +151,27 @@ def test_other_methods_or_traces_of_one_name_are_refused(tmp_path: Path) -> None
         shutil.rmtree(tmp_path / "runs" / "two")
 
 
-def test_a_setting_of_a_cut_off_run_is_named_and_pooled_on_request(
+def test_a_setting_of_a_cut_off_run_is_left_out_and_compared_on_request(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     alone = rank(runs)
     cut = add(runs, "cats", "cats", **CUT)
-    capsys.readouterr()
     document = rank(runs)
-    assert all(document[key] == alone[key] for key in ("over_settings", "setup_stability"))
-    assert [setting["is_pooled"] for setting in document["settings"]] == [True, True, False]
-
-    # It is named first everywhere, with where it was cut off.
+    assert all(document[key] == alone[key] for key in ("over_settings", "setup_stability", "settings"))
     name = f"{str(cut)!r} is incomplete, cut off at 25 of 60 samples (it was interrupted)"
-    assert any(name in warning for warning in document["warnings"])
+    assert [each["reason"] for each in document["left_out"]] == [f"runs: {name}; --incomplete includes it"]
+
+    capsys.readouterr()
+    pooled = rank(runs, incomplete=True)
+    assert len(pooled["over_settings"]["settings"]) == 3
+    assert pooled["asked"]["incomplete"] is True
+    # It is named first everywhere, with where it was cut off.
+    assert any(f"{name}, and included." in warning for warning in pooled["warnings"])
     printed, files = " ".join(capsys.readouterr().out.split()), texts(runs)
     for text, later in ((printed, "reached"), (files[".md"], "##"), (files[".tex"], "tabular")):
         assert 0 <= text.index("is incomplete") < text.index(later)
     rows = [*csv.DictReader((runs.parent / "out" / "leaderboard.csv").open())]
     assert all(("is incomplete" in row["warnings"]) == (row["dataset"] == "cats") for row in rows)
-
-    pooled = rank(runs, incomplete=True)
-    assert len(pooled["over_settings"]["settings"]) == 3
-    assert pooled["asked"]["incomplete"] is True
-    assert any("is incomplete" in warning for warning in pooled["warnings"])
 
 
 def texts(runs: Path) -> dict[str, str]:
@@ -181,12 +179,10 @@ def texts(runs: Path) -> dict[str, str]:
     return {path.suffix: path.read_text() for path in (runs.parent / "out").iterdir()}
 
 
-def test_cut_off_runs_alone_are_shown_with_a_warning(tmp_path: Path) -> None:
+def test_cut_off_runs_alone_are_refused_and_cut_where_they_end(tmp_path: Path) -> None:
     add(tmp_path / "runs", "cats", **CUT)
-    document = rank(tmp_path / "runs")
-    assert document["settings"][0]["restricted_at"] == 25
-    assert any("is incomplete" in warning for warning in document["warnings"])
-    assert "Nothing is compared over settings: all runs were cut off." in document["remarks"]
+    assert "is incomplete, cut off at 25 of 60 samples" in refusal(tmp_path / "runs")
+    assert rank(tmp_path / "runs", incomplete=True)["settings"][0]["restricted_at"] == 25
 
 
 def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) -> None:
@@ -198,7 +194,7 @@ def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) ->
         cut = add(folder, "more", first=first, **CUT)
         document = rank(folder)
         [setting] = document["settings"]
-        assert (setting["restricted_at"], len(setting["orderings"]), setting["is_pooled"]) == (LIMIT, 20, True)
+        assert (setting["restricted_at"], len(setting["orderings"])) == (LIMIT, 20)
         assert setting["folders"] == [str(folder / "whole")]
         assert any(f"{str(cut)!r} is incomplete" in warning for warning in document["warnings"])
         [both] = rank(folder, incomplete=True)["settings"]

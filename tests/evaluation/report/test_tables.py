@@ -94,19 +94,16 @@ def test_a_single_run_of_one_ordering_has_a_page(tmp_path: Path) -> None:
     assert page.tables["Best method of each setting"][1][1] == "mine"
 
 
-def test_warnings_stand_above_all_and_cut_off_settings_win_nothing(runs: Path) -> None:
+def test_warnings_stand_above_all(runs: Path) -> None:
     pairs = [["a.jpg", "b.jpg"]]
     counts = traces(2)[..., :20]
     write_run(
         runs / "cut", counts, limit=20, max_samples=60, methods=METHODS, dataset="cut", complete=False,
         near_duplicate_photos=pairs,
     )  # fmt: skip
-    page = show(runs)
+    page = show(runs, incomplete=True)
     above = page.texts[: page.texts.index("Who wins, by how much, how sure", page.texts.index("Replication"))]
     assert any("is incomplete, cut off at 20 of 60 samples" in text for text in above)
     assert any("a.jpg ~ b.jpg" in text for text in above)
-    winners = page.tables["Best method of each setting"][1:]
-    assert not any("cut" in row[0] for row in winners)
-    assert len(winners) == 2
     # The setting itself is shown, with the warnings beside its numbers.
     assert sum("a.jpg ~ b.jpg" in text for text in page.texts) == 2
