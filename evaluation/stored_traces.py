@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods, flatten
 from headstart.evaluation.runs import Run
@@ -61,35 +62,15 @@ def read_stream(
         LedgerError: The ledger cannot be read.
     """
     documents, traces = ledger.methods(digest), ledger.traces(digest)
-    most, stored = fed.get("all_correct", fed["validation_size"]), traces.counts
-    if not stored:
+    if not traces.counts:
         raise UserError(f"runs: all traces of a stream in the ledger {str(ledger.folder)!r} are damaged")
-    known = {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods}
-    names, orderings = _name(documents, known), sorted({ordering for _, ordering in stored})
-    row, column = ({key: index for index, key in enumerate(keys)} for keys in (documents, orderings))
+    names = _name(documents, {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods})
+    curves = _curves(fed, names, [*documents], traces.counts, criterion)
 
-    # Methods that lack an ordering have no trace there.
-    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED, dtype=np.int32)
-    for (method, ordering), counts in stored.items():
-        correct[row[method], column[ordering], : len(counts)] = counts
-
-    seen = fed["batch_size"] * fed["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
-    samples_seen = np.minimum(seen, fed.get("max_samples", seen[-1]))
-    curves = Curves(
-        methods=[names[key] for key in documents],
-        orderings=np.array(orderings),
-        samples_seen=samples_seen,
-        correct=correct,
-        validation_size=fed["validation_size"],
-        all_correct=most,
-        measure=fed.get("measure", MEASURE),
-        limit=int(samples_seen[-1]),
-        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
-    )
     methods: dict[str, dict[str, Any]] = {
         names[key]: {"key": _without_description(document)} for key, document in documents.items()
     }
-    for key, counts in zip(documents, correct, strict=True):
+    for key, counts in zip(documents, curves.correct, strict=True):
         diverged = traces.diverged.get(key, 0)
         faults = [f"{NOT_FINITE} {diverged} orderings."] * bool(diverged) + last_evaluation_faults(counts)
         methods[names[key]] |= {"warnings": faults} if faults else {}
@@ -98,6 +79,37 @@ def read_stream(
     damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
     document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
+
+
+def _curves(
+    fed: Mapping[str, Any],
+    names: Mapping[str, str],
+    methods: Sequence[str],
+    stored: Mapping[tuple[str, int], NDArray[np.int32]],
+    criterion: Mapping[str, Any],
+) -> Curves:
+    """Return stored counts, by method and ordering, as curves of these methods."""
+    orderings = sorted({ordering for _, ordering in stored})
+    row, column = ({key: index for index, key in enumerate(keys)} for keys in (methods, orderings))
+
+    # Methods that lack an ordering have no trace there.
+    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED, dtype=np.int32)
+    for (method, ordering), counts in stored.items():
+        correct[row[method], column[ordering], : len(counts)] = counts
+
+    seen = fed["batch_size"] * fed["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
+    samples_seen = np.minimum(seen, fed.get("max_samples", seen[-1]))
+    return Curves(
+        methods=[names[key] for key in methods],
+        orderings=np.array(orderings),
+        samples_seen=samples_seen,
+        correct=correct,
+        validation_size=fed["validation_size"],
+        all_correct=fed.get("all_correct", fed["validation_size"]),
+        measure=fed.get("measure", MEASURE),
+        limit=int(samples_seen[-1]),
+        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
+    )
 
 
 def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch import Tensor
 
-from headstart.callbacks import training
 from headstart.cli.verify import verify
 from headstart.datamodules import ClassFolders
 from headstart.evaluation.performances import performances
@@ -129,35 +127,6 @@ def test_changes_that_decide_the_accuracy_are_measured_again(measure: Measure, t
     # The head is trained on features of photos as they are.
     computed = [measure(tmp_path / f"{k}", *each) for k, each in enumerate([[], *changes, [head, mirrored]])]
     assert [results["times"]["computed_traces"] for results in computed] == [1] * 8 + [0]
-
-
-@pytest.mark.slow
-def test_measuring_that_is_cut_off_goes_on(
-    measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
-    whole = measure(tmp_path / "whole", "--data.orderings=2", f"--results.ledger={tmp_path / 'its own'}")
-    step, steps = PhotoTraining.training_step, list[int]()
-
-    def count(self: PhotoTraining, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        steps.append(self.global_step)
-        if len(steps) == 22:
-            raise KeyboardInterrupt
-        return step(self, batch, batch_idx)
-
-    monkeypatch.setattr(PhotoTraining, "training_step", count)
-    with pytest.raises(SystemExit):
-        measure(tmp_path / "cut", "--data.orderings=2")
-    capsys.readouterr()
-    cut = measure(tmp_path / "cut", "--data.orderings=2")
-    printed = capsys.readouterr().out
-    assert "1 of 2 orderings are in the ledger; the others are trained." in printed
-    assert f"Resumed after 1 of {EPOCHS} epochs, from the checkpoint {tmp_path / 'cut'}" in printed
-    # The first ordering is in the ledger, the first epoch of the second one in a checkpoint.
-    assert steps[22:] == list(range(5, 15))
-    # The folder's name is in the configuration.
-    assert all(cut[name] == whole[name] for name in whole.keys() - {"times", "sha256", "files_sha256"})
-    assert {path.name for path in (tmp_path / "cut").iterdir()} == {"results.json", "config.yaml"}
 
 
 @pytest.mark.slow

@@ -81,21 +81,6 @@ def samples_of(document: dict[str, Any]) -> dict[str, list[int | None]]:
     return {name: scores["samples_to_criterion"] for name, scores in document["methods"].items()}
 
 
-@pytest.mark.slow
-def test_methods_and_orderings_of_several_runs_are_scored_as_one_run_of_them_all(fit: Fit, tmp_path: Path) -> None:
-    whole = fit("--data.orderings=4", f"--results.ledger={tmp_path / 'whole-ledger'}", folder="whole")
-    parts = Path(os.environ["HEADSTART_LEDGER"])
-    fit("--data.orderings=2", "--model.methods={}", folder="baseline")
-    fit("--data.orderings=4", folder="both")
-    expected = sample_efficiency(str(whole))
-    for runs in (str(parts), [str(tmp_path / "baseline"), str(parts)], [str(parts), str(tmp_path / "whole-ledger")]):
-        document = sample_efficiency(runs, consecutive=3)
-        for key in ("complete", "criterion", "orderings", "comparisons", "methods"):
-            assert document[key] == expected[key], key
-        for key in ("dataset", "backbone", "weights", "stream_sha256"):
-            assert document["protocol"][key] == expected["protocol"][key]
-
-
 def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
     document = filling.score()
     assert samples_of(document) == {"baseline": [10, 10], "mean": [4, 4]}
