@@ -27,23 +27,23 @@ def run_command(args: Sequence[str] | None, commands: Mapping[str, Command], pro
     Raises:
         SystemExit: With 2 for a wrong command or option, 1 for another mistake of the user's.
     """
-    given = list(sys.argv[1:] if args is None else args)
+    arguments = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
-        if given[:1] in ([], ["--help"], ["-h"]):
+        if arguments[:1] in ([], ["--help"], ["-h"]):
             print_lines(help_lines(commands, prog))
             return
-        if "--version" in given:
+        if "--version" in arguments:
             say(describe_version())
             return
 
         import_from_working_folder()
-        names = [" ".join(given[:words]) for words in (2, 1)]
+        names = [" ".join(arguments[:words]) for words in (2, 1)]
         name = next((each for each in names if each in commands), None)
         if name is None:
             close = difflib.get_close_matches(names[-1], commands, n=1)
             closest = f" (closest: {close[0]})" if close else ""
             raise UsageError(f"{names[-1]!r} is not a command{closest}; {prog} --help lists them")
-        _run(name, commands[name], given[len(name.split()) :], prog)
+        _run(name, commands[name], arguments[len(name.split()) :], prog)
 
 
 def _run(name: str, command: Command, args: Sequence[str], prog: str) -> None:
@@ -75,12 +75,12 @@ def run_function(function: Callable[..., object], args: Sequence[str] | None = N
     with one_line_errors():
         parser = jsonargparse.auto_parser(function, as_positional=positional, parser_class=OneLineErrorParser)
         assert isinstance(parser, OneLineErrorParser)
-        given = parser.plain_arguments(sys.argv[1:] if args is None else args)
+        arguments = parser.plain_arguments(sys.argv[1:] if args is None else args)
         if "logger" not in {action.dest for action in parser._actions}:
             # Commands that mirror nothing accept this option, too.
-            given = [arg for arg in given if arg.lower() != "--logger=false"]
+            arguments = [arg for arg in arguments if arg.lower() != "--logger=false"]
 
-        options = parser.instantiate(parser.parse_args(given))
+        options = parser.instantiate(parser.parse_args(arguments))
         options.pop("config", None)
         function(**options)
 

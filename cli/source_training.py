@@ -193,6 +193,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "parameters": sum(each.numel() for each in network.parameters()),
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }
+
         paths = files.write(document, {WEIGHTS: content})
         remove_checkpoint(self._checkpoint)
         print_written("Complete", paths)

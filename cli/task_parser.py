@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from lightning.pytorch.cli import LightningArgumentParser
 
-from headstart.cli.model_arguments import drop_arguments_of_others
 from headstart.output.parser import OneLineErrorParser
 
 # Option that an agent of Weights & Biases adds when it continues a run of a sweep.
@@ -27,8 +26,8 @@ class TaskParser(OneLineErrorParser, LightningArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options as the base class does, without those that an agent adds."""
-        given = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(AGENT_OPTION)]
-        return super().parse_args(drop_arguments_of_others(given), *rest, **kwargs)
+        options = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(AGENT_OPTION)]
+        return super().parse_args(options, *rest, **kwargs)
 
     def format_help(self, *_: Any) -> str:
         """Return the help, with the options of the data first."""

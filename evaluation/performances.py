@@ -9,8 +9,6 @@ from jsonargparse.typing import PositiveInt
 
 from headstart.contract.tables.csv_tables import PERFORMANCE_COLUMNS, WARNING
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.recipe_choice import Choices, choose_recipes
-from headstart.evaluation.recipe_movement import compare_recipes, movement_csv, print_movement
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
 from headstart.evaluation.transfer_results import (
     TASK,
@@ -23,13 +21,12 @@ from headstart.evaluation.transfer_results import (
     pair_warnings,
     read_accuracies,
     rename,
-    show_setting,
     task_of,
 )
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
-from headstart.output.files import output_file, require_unchanged, write_text, write_texts
+from headstart.output.files import output_file, write_text
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import format_number, print_table
@@ -51,7 +48,6 @@ def performances(
     samples: PositiveInt | None = None,
     method: str = BASELINE,
     trained: Trained | None = None,
-    best: bool = False,
     names: dict[str, str] | None = None,
     output: str = "runs/performances.csv",
     overwrite: bool = False,
@@ -77,10 +73,6 @@ def performances(
         method: Method of the runs, for comparisons.
         trained: For fine-tuning: `all` for the whole network, `tail` for the modules behind a freeze boundary, or the
             `head` alone. Needed if the runs differ in it.
-        best: For fine-tuning with `--data.selection_share`: use only the run that is best on the selection photos, for
-            each source and target. Its candidates differ in learning rate, weight decay or other settings of the
-            training. Of equal ones the first counts, in the order of the settings' values. The table has the settings,
-            too; a second file, such as performances.movement.csv, has what each recipe alone would have given.
         names: Other names for sources and targets, by their default names: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
@@ -97,13 +89,9 @@ def performances(
         if performance != "accuracy" or samples is not None or method != BASELINE:
             raise UserError("runs: they are of fine-tuning, which has no --performance, --samples or --method")
         results, title = read_accuracies(folders, trained)
-        if best:
-            return _tabulate_best(choose_recipes(rename(results, names or {})), title, path, overwrite)
     else:
         if trained is not None:
             raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
-        if best:
-            raise UserError("best: given, but the runs are comparisons; give those of fine-tuning")
         comparisons = [read_run(folder) for folder in folders]
         results, title = _read_comparisons(comparisons, performance, method, samples)
         remarks = _remarks(comparisons, performance, method)
@@ -122,33 +110,6 @@ def _warning_lines(warnings: Mapping[Pair, Sequence[str]]) -> list[str]:
     """Return a line for each warning, with the pairs that it is about."""
     affected = grouped((warning, " on ".join(pair)) for pair, its in warnings.items() for warning in its)
     return [f"WARNING: {', '.join(its)}: {warning}" for warning, its in affected.items()]
-
-
-def _tabulate_best(choices: Choices, title: str, path: Path, overwrite: bool) -> dict[Pair, float]:
-    """Write and print the table of the chosen runs."""
-    chosen = choices.chosen
-    columns = (*PERFORMANCE_COLUMNS, "selection_accuracy", *choices.settings, WARNING)
-    warnings = {pair: choices.warnings(pair) for pair in chosen}
-    lines = [
-        [*pair, one.accuracy, one.chosen_by, *dict(one.recipe).values(), " ".join(warnings[pair])]
-        for pair, one in chosen.items()
-    ]
-    movements, beside = compare_recipes(choices), path.with_name(f"{path.stem}.movement.csv")
-    texts = {path: csv_text(columns, lines), beside: movement_csv(choices, movements)}
-    for file, text in texts.items():
-        require_unchanged(file, text, overwrite)
-    write_texts(path.parent, {file.name: text for file, text in texts.items()})
-
-    rows = [["source", "target", "performance", "on selection photos", *choices.settings, "orderings"]]
-    for pair, one in chosen.items():
-        numbers = format_number(one.accuracy), format_number(one.chosen_by)
-        rows.append([*pair, *numbers, *(show_setting(value) for _, value in one.recipe), str(len(one.accuracies))])
-    print_table(f"Performance: {title}, chosen on selection photos, mean over orderings", rows)
-    print_movement(choices, movements)
-    ties = f"{choices.ties} of {len(chosen)} choices are ties, of which the first recipe in the order of values counts."
-    print_lines([*_warning_lines(warnings), *[ties] * bool(choices.ties)])
-    say(f"wrote {path} and {beside}")
-    return {pair: one.accuracy for pair, one in chosen.items()}
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:

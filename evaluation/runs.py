@@ -1,6 +1,6 @@
 """Finished runs of headstart train, read from their folders and joined."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from io import BytesIO
@@ -11,7 +11,6 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from headstart.evaluation.class_accuracies import join_class_accuracies
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
@@ -96,12 +95,8 @@ def find_folders(patterns: str | Sequence[str]) -> list[Path]:
     return list(folders)
 
 
-def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]] = lambda _: ()) -> Run:
+def read_run(folder: Path) -> Run:
     """Read the run in a folder.
-
-    Args:
-        folder: The folder.
-        labels: Returns the numbers of labels at which the accuracies of classes are read, from the run's protocol.
 
     Raises:
         UserError: A file is missing or damaged, or has another schema.
@@ -115,11 +110,10 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
         document = read_sealed(folder / "results.json")
         if document.get("schema") != COMPARISON_SCHEMA:
             raise other_schema(f"runs: results.json in {str(folder)!r}", document.get("schema"), COMPARISON_SCHEMA)
-        protocol = document["protocol"]
         config = yaml.load(read_file_of(document, folder / "config.yaml"), LOADER)
-        arrays = BytesIO(read_file_of(document, folder / "curves.npz"))
-        curves, backbone = Curves.load(arrays, labels(protocol)), config["data"]["init_args"]["backbone"]
-        return Run(folder, document, curves, protocol, config["model"], dict(backbone))
+        curves = Curves.load(BytesIO(read_file_of(document, folder / "curves.npz")))
+        backbone = dict(config["data"]["init_args"]["backbone"])
+        return Run(folder, document, curves, document["protocol"], config["model"], backbone)
     except UserError:
         raise
     # What is as it was written has all that is looked up.
@@ -177,7 +171,6 @@ def join(parts: Sequence[tuple[Path, Curves]], limit: int | None) -> Curves:
     orderings = list(dict.fromkeys(number for _, curves in parts for number in curves.orderings.tolist()))
     correct = np.full((len(methods), len(orderings), len(longest.samples_seen)), NOT_EVALUATED)
 
-    of_classes = []
     for folder, curves in parts:
         names, numbers, traces = curves.methods, curves.orderings.tolist(), curves.correct
         rows, columns = [methods.index(name) for name in names], [orderings.index(number) for number in numbers]
@@ -192,10 +185,7 @@ def join(parts: Sequence[tuple[Path, Curves]], limit: int | None) -> Curves:
         # Evaluated counts take precedence over skipped ones, and these over missing ones.
         is_known = (before >= 0) | (traces == NOT_EVALUATED)
         correct[block] = np.where(is_known, before, traces)
-        of_classes.append((curves.class_accuracies, rows, columns))
-    accuracies = join_class_accuracies(of_classes, len(methods), len(orderings))
-    joined = replace(longest, methods=methods, orderings=np.array(orderings), correct=correct)
-    return replace(joined, limit=limit, class_accuracies=accuracies)
+    return replace(longest, methods=methods, orderings=np.array(orderings), correct=correct, limit=limit)
 
 
 def in_common(curves: Curves) -> tuple[Curves, list[str]]:

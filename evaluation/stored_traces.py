@@ -1,14 +1,13 @@
 """Traces of a ledger as runs: all methods and orderings that were fed one stream."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headstart.evaluation.class_accuracies import accuracies_of_traces, join_class_accuracies
 from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods, flatten
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
@@ -24,7 +23,7 @@ LAZY = "lazy"
 
 
 def is_ledger(folder: Path) -> bool:
-    """Whether a folder is that of a ledger."""
+    """Return whether a folder is that of a ledger."""
     return (folder / FILE).is_file()
 
 
@@ -44,7 +43,6 @@ def read_stream(
     fed: Mapping[str, Any],
     runs: Sequence[Run],
     criterion: Mapping[str, Any],
-    labels: Collection[int] = (),
 ) -> Run:
     """Return the traces of one stream of a ledger as a run.
 
@@ -55,7 +53,6 @@ def read_stream(
         runs: Runs whose methods keep their names; other methods have those of their first measurement.
         criterion: Threshold and streak length; where they are missing, those of a lazily evaluated stream, or those of
             `headstart train`.
-        labels: Numbers of labels at which the accuracies of classes are read.
 
     Returns:
         The traces, -1 throughout if there is none of a method in an ordering. The sample limit is where the longest
@@ -65,41 +62,15 @@ def read_stream(
         LedgerError: The ledger cannot be read.
     """
     documents, traces = ledger.methods(digest), ledger.traces(digest)
-    most, stored = fed.get("all_correct", fed["validation_size"]), traces.counts
-    if not stored:
+    if not traces.counts:
         raise UserError(f"runs: all traces of a stream in the ledger {str(ledger.folder)!r} are damaged")
-    known = {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods}
-    names, orderings = _name(documents, known), sorted({ordering for _, ordering in stored})
-    row, column = ({key: index for index, key in enumerate(keys)} for keys in (documents, orderings))
-
-    # Methods that lack an ordering have no trace there.
-    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED, dtype=np.int32)
-    for (method, ordering), counts in stored.items():
-        correct[row[method], column[ordering], : len(counts)] = counts
-
-    seen = fed["batch_size"] * fed["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
-    samples_seen = np.minimum(seen, fed.get("max_samples", seen[-1]))
-    curves = Curves(
-        methods=[names[key] for key in documents],
-        orderings=np.array(orderings),
-        samples_seen=samples_seen,
-        correct=correct,
-        validation_size=fed["validation_size"],
-        all_correct=most,
-        measure=fed.get("measure", MEASURE),
-        limit=int(samples_seen[-1]),
-        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
-    )
-    indices = [index for each in labels if (index := curves.index_at(each)) is not None]
-    of_class = ledger.class_counts(digest) if indices else ()
-    accuracies = accuracies_of_traces(of_class, indices)
-    parts = [(own, [row[method]], [column[ordering]]) for (method, ordering), own in accuracies.items()]
-    curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
+    names = _name(documents, {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods})
+    curves = _curves(fed, names, [*documents], traces.counts, criterion)
 
     methods: dict[str, dict[str, Any]] = {
         names[key]: {"key": _without_description(document)} for key, document in documents.items()
     }
-    for key, counts in zip(documents, correct, strict=True):
+    for key, counts in zip(documents, curves.correct, strict=True):
         diverged = traces.diverged.get(key, 0)
         faults = [f"{NOT_FINITE} {diverged} orderings."] * bool(diverged) + last_evaluation_faults(counts)
         methods[names[key]] |= {"warnings": faults} if faults else {}
@@ -108,6 +79,37 @@ def read_stream(
     damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
     document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
+
+
+def _curves(
+    fed: Mapping[str, Any],
+    names: Mapping[str, str],
+    methods: Sequence[str],
+    stored: Mapping[tuple[str, int], NDArray[np.int32]],
+    criterion: Mapping[str, Any],
+) -> Curves:
+    """Return stored counts, by method and ordering, as curves of these methods."""
+    orderings = sorted({ordering for _, ordering in stored})
+    row, column = ({key: index for index, key in enumerate(keys)} for keys in (methods, orderings))
+
+    # Methods that lack an ordering have no trace there.
+    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED, dtype=np.int32)
+    for (method, ordering), counts in stored.items():
+        correct[row[method], column[ordering], : len(counts)] = counts
+
+    seen = fed["batch_size"] * fed["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
+    samples_seen = np.minimum(seen, fed.get("max_samples", seen[-1]))
+    return Curves(
+        methods=[names[key] for key in methods],
+        orderings=np.array(orderings),
+        samples_seen=samples_seen,
+        correct=correct,
+        validation_size=fed["validation_size"],
+        all_correct=fed.get("all_correct", fed["validation_size"]),
+        measure=fed.get("measure", MEASURE),
+        limit=int(samples_seen[-1]),
+        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
+    )
 
 
 def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:

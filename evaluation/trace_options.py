@@ -24,7 +24,6 @@ class TraceOptions:
     # Of leaderboards alone.
     incomplete = True
     tuned: Mapping[str, list[str]] = {}
-    choose: Mapping[str, str] = {}
     per_class: Sequence[int] = ()
     at: Sequence[int] = ()
 
@@ -50,39 +49,31 @@ class LeaderboardOptions(TraceOptions):
     Args:
         tuned: Methods whose hyperparameters were chosen on validation photos, with the data sets of these photos:
             --tuned.replay=cats_and_dogs. The methods are marked in settings of these data sets.
-        choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
-            set the row shows the variant that is best on the other data sets.
-        incomplete: Include runs that were cut off. By default a setting leaves them out if it has complete runs.
-            Results over all settings leave out settings that have no complete run.
+        incomplete: Include runs that were cut off; they are left out by default.
         per_class: Numbers of labels per class at which accuracies are compared, such as '[1,2,4,8,16]'. For streams
             with --data.order=balanced.
         at: Numbers of labels at which accuracies are compared, in any stream.
-        axis: An option in which settings differ, such as data.batch_size. Methods are shown for each of its values.
         **options: Options of `TraceOptions`.
     """
 
     def __init__(
         self,
         tuned: dict[str, str | list[str]] | None = None,
-        choose: dict[str, str] | None = None,
         incomplete: bool = False,
         per_class: list[PositiveInt] | None = None,
         at: list[PositiveInt] | None = None,
-        axis: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.incomplete = incomplete
         self.tuned = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
-        self.choose = choose or {}
         self.per_class = [int(each) for each in per_class or ()]
         self.at = [int(each) for each in at or ()]
-        self.axis = axis
 
     def describe(self) -> dict[str, Any]:
         """Return the options as JSON values, the key `asked` of `leaderboard.json`."""
-        options = {key: getattr(self, key) for key in ("criterion", "where", "baseline", "methods", "tuned", "choose")}
-        further = {key: getattr(self, key) for key in ("incomplete", "per_class", "at", "axis")}
+        options = {key: getattr(self, key) for key in ("criterion", "where", "baseline", "methods", "tuned")}
+        further = {key: getattr(self, key) for key in ("incomplete", "per_class", "at")}
         return {**options, **{key: value for key, value in further.items() if value}}
 
 
@@ -115,8 +106,3 @@ def requested_budgets(protocol: Mapping[str, Any], options: TraceOptions) -> lis
     classes = len(protocol["classes"])
     numbers = {*options.at, *(classes * each for each in options.per_class)}
     return [Budget(each, None if each % classes else each // classes) for each in sorted(numbers)]
-
-
-def requested_labels(protocol: Mapping[str, Any], options: TraceOptions) -> list[int]:
-    """Return the numbers of labels of the requested budgets; see `requested_budgets`."""
-    return [budget.labels for budget in requested_budgets(protocol, options)]

@@ -57,8 +57,7 @@ class TransferResult:
         of_pair: Settings that all results of the source on the target must share.
         only_classes: The class that is predicted for all validation photos, by the orderings in which one is.
         warnings: Other warnings.
-        recipe: Settings of the training, by their paths, of which one may be chosen for each pair.
-        selection: Values by which it is chosen, by the number of the ordering; none without selection photos.
+        recipe: Settings of the training, by their paths, which all results must share.
     """
 
     folder: Path
@@ -72,7 +71,6 @@ class TransferResult:
     only_classes: Mapping[int, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     recipe: Mapping[str, Any] = field(default_factory=dict)
-    selection: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def pair(self) -> Pair:
@@ -126,7 +124,7 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     Raises:
         UserError: The results cannot be compared.
     """
-    choose = "give runs of one recipe, or --best for the one that the selection photos choose for each pair"
+    choose = "give runs of one recipe"
     _require_same(results, [{SHARE: each.common.get(SHARE)} for each in results], choose)
     require_comparable(results)
     _require_same(results, [each.recipe for each in results], choose)
@@ -134,14 +132,11 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
 
 
-def join_orderings(
-    results: Sequence[TransferResult], kind: Literal["values", "selection"] = "values"
-) -> dict[Pair, dict[int, float]]:
+def join_orderings(results: Sequence[TransferResult]) -> dict[Pair, dict[int, float]]:
     """Return the values by source and target, and by ordering.
 
     Args:
         results: The results.
-        kind: Which of their values.
 
     Raises:
         UserError: An ordering is there twice, with two values.
@@ -149,7 +144,7 @@ def join_orderings(
     pairs: dict[Pair, dict[int, float]] = {}
     for each in results:
         values = pairs.setdefault(each.pair, {})
-        for ordering, value in getattr(each, kind).items():
+        for ordering, value in each.values.items():
             if values.setdefault(ordering, value) != value:
                 raise UserError(
                     f"runs: {str(each.folder)!r} holds ordering {ordering} of {each.source} on {each.target} again, "
@@ -259,7 +254,6 @@ def _result(
     training: Mapping[str, Any],
     values: Mapping[int, float],
     only: Mapping[int, str],
-    selection: Mapping[int, float],
 ) -> TransferResult:
     common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
 
@@ -281,7 +275,6 @@ def _result(
         of_pair={},
         only_classes=only,
         recipe={name: value if isinstance(value, Hashable) else json.dumps(value) for name, value in recipe.items()},
-        selection=selection,
     )
 
 
@@ -294,9 +287,7 @@ def _read(folder: Path) -> TransferResult:
     values = dict(zip(orderings, document["accuracies"], strict=True))
     classes = zip(orderings, document["only_classes"], strict=True)
     only = {ordering: name for ordering, name in classes if name is not None}
-    selected = document.get("selection_accuracies")
-    selection = {} if selected is None else dict(zip(orderings, selected, strict=True))
-    return _result(folder, document["protocol"], fed, training, values, only, selection)
+    return _result(folder, document["protocol"], fed, training, values, only)
 
 
 def _read_ledger(folder: Path) -> Iterator[TransferResult]:
@@ -312,6 +303,6 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
                     for (key, ordering), numbers in traces.counts.items()
                     if key == method
                 }
-                values, selection = (accuracies_of(counts, names, split) for split in ("validation", "selection"))
+                values = accuracies_of(counts, names, "validation")
                 only = only_classes(counts, names.get("classes", ()))
-                yield _result(folder, names, fed, training, values, only, selection)
+                yield _result(folder, names, fed, training, values, only)

@@ -71,7 +71,7 @@ def _underscored(arg: str) -> str:
 
 
 def _takes(action: argparse.Action | None, values: Sequence[str], text: str) -> bool:
-    """Whether a text is one more value of an option."""
+    """Return whether a text is one more value of an option."""
     kind = _kind(action)
     if kind is bool:
         return not values and text.lower() in ("true", "false")

@@ -63,7 +63,7 @@ def chain_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, was raised by Python, the system or torch for lack of memory."""
+    """Return whether an error, or one that led to it, was raised by Python, the system or torch for lack of memory."""
     return any(
         isinstance(each, MemoryError)
         or (isinstance(each, OSError) and each.errno == errno.ENOMEM)

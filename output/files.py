@@ -126,8 +126,8 @@ def replacing(path: Path) -> Iterator[Path]:
     that of a killed process. Two processes may write the same file: the last one wins.
     """
     remove_partial(path)
-    partial = _beside(path)
-    with _held(partial):
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+    with _locked(partial):
         try:
             yield partial
             partial.replace(path)
@@ -143,12 +143,8 @@ def remove_partial(path: Path) -> None:
                 left.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
-
-
 @contextmanager
-def _held(partial: Path) -> Iterator[None]:
+def _locked(partial: Path) -> Iterator[None]:
     """Create a file and hold a lock on it, which shows others that it is being written; a kill releases it."""
     with partial.open("xb") as file:
         _lock(file.fileno())
@@ -156,7 +152,7 @@ def _held(partial: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Whether the lock of an open file could be acquired; never on systems without such locks."""
+    """Return whether the lock of an open file could be acquired; never on systems without such locks."""
     if fcntl is None:
         return False
     try:

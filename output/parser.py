@@ -168,7 +168,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _fails(stream: TextIO) -> bool:
-    """Whether an output takes no more, as on a full disk or behind `| head`; other files may fail, too."""
+    """Return whether an output takes no more, as on a full disk or behind `| head`; other files may fail, too."""
     try:
         os.write(stream.fileno(), b"\n")
     except UnsupportedOperation:

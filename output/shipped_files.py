@@ -37,16 +37,16 @@ def find_configurations(args: Sequence[str]) -> list[str]:
     Args:
         args: Options of a command.
     """
-    found = []
+    resolved = []
     for before, arg in pairwise(["", *args]):
         if before == CONFIG:
-            found.append(_find(arg))
+            resolved.append(_find(arg))
         elif arg.startswith(f"{CONFIG}="):
-            found.append(f"{CONFIG}={_find(arg.removeprefix(f'{CONFIG}='))}")
+            resolved.append(f"{CONFIG}={_find(arg.removeprefix(f'{CONFIG}='))}")
         else:
             group = GROUP.fullmatch(arg)
-            found.append(f"{group[1]}{_find(group[2])}" if group else arg)
-    return found
+            resolved.append(f"{group[1]}{_find(group[2])}" if group else arg)
+    return resolved
 
 
 def _find(value: str) -> str:

@@ -246,7 +246,7 @@ def _leaves(kind: Any, value: str) -> list[Any]:  # noqa: ANN401 - a type
 
 
 def _takes_classes(kind: Any) -> bool:  # noqa: ANN401 - a type
-    """Whether the items of a mapping are objects of classes that are named."""
+    """Return whether the items of a mapping are objects of classes that are named."""
     return any(isinstance(leaf, type) and leaf.__name__ not in WORDS for leaf in _leaves(kind, ""))
 
 

@@ -1,7 +1,7 @@
 """Traces as the ledger holds them, without the runs that measured them, and a ledger that is only read."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,16 +93,6 @@ class LedgerReader(LedgerFile):
                 traces.diverged.setdefault(key.method, 0)
                 traces.diverged[key.method] += trace.diverged is not None
         return traces
-
-    def class_counts(self, stream: str) -> Iterator[tuple[str, int, NDArray[np.unsignedinteger[Any]]]]:
-        """Yield the counts of classes of a stream, see `Trace.of_class`, by method and ordering.
-
-        Args:
-            stream: Digest of the stream.
-        """
-        for key, trace in self._rows("stream = ? AND classes IS NOT NULL", [stream]):
-            if trace is not None and trace.of_class is not None:
-                yield key.method, key.ordering, trace.of_class
 
     def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
         """Return the digest of a document."""

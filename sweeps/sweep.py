@@ -16,7 +16,6 @@ from jsonargparse.typing import NonNegativeFloat, PositiveFloat, PositiveInt
 from headstart.cli.task import find_task
 from headstart.engines.options import EngineOptions, Needs
 from headstart.engines.tasks import Outcome, Task, run_tasks
-from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.output.errors import INCOMPLETE, UserError, explain_write_errors
 from headstart.output.files import alone_in, output_folder
 from headstart.output.printable import say
@@ -44,7 +43,6 @@ def sweep(
     gpus: NonNegativeFloat = 0.0,
     memory: PositiveFloat | None = None,
     runtime_env: str | None = None,
-    choose: dict[str, str] | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> None:
@@ -61,9 +59,6 @@ def sweep(
         gpus: GPUs of each run on a Ray cluster. With 0.5, two runs share a GPU.
         memory: Memory of each run on a Ray cluster, in gigabytes.
         runtime_env: YAML file of Ray's runtime environment for the runs.
-        choose: Variants of a method that become one row of a leaderboard, by the row's name: --choose.ridge='ridge (*'.
-            On each data set the row is the variant that is best on the other data sets. The leaderboard is written when
-            all runs are complete.
         overwrite: Replace results of other code, photos, weights or versions.
         **options: Options of `EngineOptions`.
     """
@@ -91,9 +86,6 @@ def sweep(
     if references:
         content = _with_thresholds(content, references, folder / THRESHOLDS, command)
     command.run(content, folder)
-    if choose:
-        runs = [str(folder / run.name) for run in content.runs]
-        leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
 
 
 def _with_thresholds(content: Sweep, references: dict[Configs, Run], folder: Path, command: "_Command") -> Sweep:

@@ -8,7 +8,6 @@ import pytest
 
 from headstart import evaluate
 from headstart.cli.commands import EVALUATIONS
-from headstart.output.version import describe_version
 
 ROOT = Path(evaluate.__file__).parent
 TORCH = ("lightning", "torch", "torchmetrics", "torchvision", "timm")
@@ -65,12 +64,6 @@ def test_classes_of_the_working_folder_are_found_after_the_suites(tmp_path: Path
     assert process.stderr == "error: targets.x.root: it was found\n"
 
 
-@pytest.mark.parametrize("args", [["--version"], ["cka", "--version"], ["list", "methods", "--version"]])
-def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.main(args)
-    assert capsys.readouterr().out == f"{describe_version()}\n"
-
-
 # Inputs that are not there, and a file of results of another origin where the command writes.
 ABSENT = {
     "sample-efficiency": (["nowhere", "--output=old.json"], "old.json"),
@@ -116,19 +109,6 @@ def test_missing_inputs_are_reported_first(
 
 def test_every_evaluation_is_tried() -> None:
     assert {*ABSENT, "list"} == set(EVALUATIONS)
-
-
-@pytest.mark.parametrize("name", ["sample-efficiency", "forecast", "performances", "list"])
-def test_commands_that_mirror_nothing_have_no_logger(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        evaluate.main([name, "methods", "--logger=true"])
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.startswith("error: logger: there is no such option")
-
-
-def test_a_list_takes_logger_false(capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.main(["list", "methods", "--logger", "false"])
-    assert "nearest_class_mean" in capsys.readouterr().out
 
 
 def test_a_shipped_configuration_is_given_from_any_folder(

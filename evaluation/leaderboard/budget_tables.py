@@ -9,42 +9,17 @@ from headstart.output.tables import Cells, format_estimate
 AREA = "area under the curve"
 # Of each method, in ascending order of the labels.
 Budgets = Mapping[str, Sequence[Document]]
-# The classes of a table that still fits a page; leaderboard.json has all.
-MOST_CLASSES = 10
 
 
 def budget_tables(setting: Document) -> list[tuple[str, Cells]]:
-    """Return the tables of a setting with their titles; none without budgets.
-
-    The first has the accuracies with letters of groups. If classes were counted, there are also balanced accuracies,
-    unless these are the measure. With few classes, the accuracies of each class at the largest budget follow.
+    """Return the table of a setting with its title: accuracies with letters of groups; none without budgets.
 
     Args:
         setting: The setting as it stands in `leaderboard.json`.
     """
     budgets: Budgets = setting["label_budgets"]
-    if not budgets:
-        return []
-
-    tables = [("Accuracy at label budgets, %", _rows(budgets, setting["learning_curve_area"]))]
-    counted = {
-        name: [{**each, **each["balanced_accuracy"], "group": ""} for each in own if "balanced_accuracy" in each]
-        for name, own in budgets.items()
-    }
-    largest = max((each["labels"] for own in counted.values() for each in own), default=None)
-    if largest is None:
-        return tables
-
-    if setting["measure"] == "accuracy":
-        tables.append(("Balanced accuracy at label budgets, %", _rows(counted, {})))
-
-    classes = {
-        name: own[-1]["class_accuracies"] for name, own in counted.items() if own and own[-1]["labels"] == largest
-    }
-    lines = [(name, each, _cell(score)) for name, own in classes.items() for each, score in own.items()]
-    if len(lines) <= MOST_CLASSES * len(classes):
-        tables.append((f"Accuracy of each class at {largest} labels, %", pivot("method", lines)))
-    return tables
+    rows = _rows(budgets, setting["learning_curve_area"]) if budgets else []
+    return [("Accuracy at label budgets, %", rows)] * bool(budgets)
 
 
 def _rows(budgets: Budgets, areas: Mapping[str, Document]) -> Cells:

@@ -17,7 +17,7 @@ from headstart.metrics.sample_efficiency.scores import finite_ends, mean_of_mean
 from headstart.output.errors import UserError
 
 REMEDY = "headstart train measures them with --criterion.until=limit and a data.max_samples as large"
-# Values of methods in each ordering, by name: `[orderings]`, or `[orderings, classes]`.
+# Values of methods in each ordering, by name, `[orderings]`.
 Values = dict[str, Floats]
 
 
@@ -26,13 +26,11 @@ class Budgets(NamedTuple):
 
     Attributes:
         accuracies: Accuracies of the methods at each budget that their traces reach.
-        of_class: Accuracies of each class likewise, where classes were counted.
         areas: Areas under the learning curves; empty where there are none.
         ends: Samples seen at the first and the last evaluation of the areas.
     """
 
     accuracies: dict[Budget, Values]
-    of_class: dict[Budget, Values]
     areas: Values
     ends: tuple[int, int]
 
@@ -52,17 +50,11 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
 
 
 def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
-    curves, accuracies, of_class = setting.curves, dict[Budget, Values](), dict[Budget, Values]()
+    curves, accuracies = setting.curves, dict[Budget, Values]()
     for budget in requested_budgets(setting.protocol, options):
         if budget.labels in options.at or budget.labels in curves.samples_seen:
             at = zip(curves.methods, curves.accuracy_at(budget.labels), strict=True)
             accuracies[budget] = {name: values for name, values in at if not np.isnan(values).any()}
-            index = curves.index_at(budget.labels)
-            if index is not None and index in curves.class_accuracies:
-                shares = zip(curves.methods, curves.class_accuracies[index], strict=True)
-                # Of a class without a validation sample nothing is known in any ordering.
-                known = {name: each for name, each in shares if not np.isnan(each).all(1).any()}
-                of_class[budget] = {name: known[name] for name in accuracies[budget] if name in known}
 
     reached = [budget.labels for budget, known in accuracies.items() if len(known) == len(curves.methods)]
     within = curves.samples_seen <= max(reached, default=0)
@@ -70,21 +62,14 @@ def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
     if len(seen) > 1 and not curves.is_lazy:
         areas = dict(zip(curves.methods, learning_curve_area(curves.accuracy[..., within], seen), strict=True))
     ends = (int(seen[0]), int(seen[-1])) if areas else (0, 0)
-    return Budgets(accuracies, of_class, areas, ends)
+    return Budgets(accuracies, areas, ends)
 
 
 def missing_budgets(setting: Setting, budgets: Budgets, options: LeaderboardOptions) -> list[str]:
-    """Return remarks on requested budgets and on counts of classes that are missing, and how to get them."""
-    remarks, curves, (accuracies, of_class, *_) = list[str](), setting.curves, budgets
+    """Return remarks on requested budgets that are missing, and how to get them."""
+    remarks, curves, accuracies = list[str](), setting.curves, budgets.accuracies
     if options.per_class and not is_balanced(setting.protocol):
         remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
-
-    uncounted = [name for budget, known in accuracies.items() for name in known if name not in of_class.get(budget, {})]
-    if uncounted and any(np.isfinite(each).any() for each in curves.class_accuracies.values()):
-        remarks.append(
-            f"No balanced accuracy at some budgets of {', '.join(dict.fromkeys(uncounted))}: classes were not counted "
-            "in all orderings; run headstart train with --results.per_class=true."
-        )
 
     # Budgets of which the same methods lack the accuracy are named together.
     lacking = grouped(
@@ -108,10 +93,8 @@ def describe_budgets(setting: Setting, budgets: Budgets) -> dict[str, Any]:
     """Return `label_budgets` and `learning_curve_area` of a setting as they stand in `leaderboard.json`."""
     listed: dict[str, list[dict[str, Any]]] = {name: [] for name in setting.names}
     for budget, accuracies in budgets.accuracies.items():
-        of_class = budgets.of_class.get(budget, {})
         for name, scores in _compare(accuracies, setting.baseline, setting.curves.all_correct, "accuracy").items():
-            classes = _describe_classes(of_class[name], setting.protocol.get("classes")) if name in of_class else {}
-            listed[name].append({**budget._asdict(), **scores, **classes})
+            listed[name].append({**budget._asdict(), **scores})
 
     areas = _compare(budgets.areas, setting.baseline, 1, "area")
     ends = dict(zip(("from", "to"), budgets.ends, strict=True))
@@ -119,21 +102,6 @@ def describe_budgets(setting: Setting, budgets: Budgets) -> dict[str, Any]:
         "label_budgets": listed if any(listed.values()) else {},
         "learning_curve_area": {name: {**scores, **ends} for name, scores in areas.items()},
     }
-
-
-def _describe_classes(accuracies: Floats, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the balanced accuracy of a method, and the accuracy of each class.
-
-    Args:
-        accuracies: Accuracies, `[orderings, classes]`; NaN of classes without a validation sample.
-        names: Names of the classes; their numbers by default.
-    """
-    means = {
-        str(name): _estimate(each, "accuracy")
-        for name, each in zip(names or range(accuracies.shape[1]), accuracies.T, strict=True)
-        if not np.isnan(each).any()
-    }
-    return {"balanced_accuracy": _estimate(np.nanmean(accuracies, axis=1), "accuracy"), "class_accuracies": means}
 
 
 def _estimate(values: Floats, key: str) -> dict[str, Any]:
@@ -175,7 +143,7 @@ def describe_budgets_over_settings(
     """Return `label_budgets` over settings as they stand in `leaderboard.json`.
 
     Args:
-        settings: The settings that may be pooled.
+        settings: The settings.
         budgets: Their budgets.
         options: The requested budgets.
 

@@ -1,33 +1,26 @@
 """Files of a leaderboard, and its tables in the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from headstart.evaluation.leaderboard.axis_tables import kinds, plot_axis
 from headstart.evaluation.leaderboard.frames import score_frame
 from headstart.evaluation.leaderboard.tables import tables_of, warnings_of
 from headstart.output.markup import escape_cell, escape_markdown
 from headstart.output.printable import print_lines, printable
-from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import latex_tables, markdown_tables, print_tables
 
 NAME = "leaderboard"
 FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "tex")]
 
 
-def write_leaderboard(
-    results: ResultsFolder,
-    document: dict[str, Any],
-    texts: Mapping[str, str] | None = None,
-    figure_formats: Sequence[FigureFormat] = FIGURE_FORMATS,
-) -> None:
+def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
     """Write the files of a leaderboard.
 
     Args:
         results: Their folder.
         document: The content of `leaderboard.json`.
         texts: Contents of further files, by their names.
-        figure_formats: File formats of the figures of an axis.
     """
     tables, warnings, left_out = [*tables_of(document)], warnings_of(document), _left_out(document)
     listed = "\n".join(f"- {escape_markdown(each)}" for each in [*warnings, *left_out, *document["remarks"]])
@@ -37,10 +30,7 @@ def write_leaderboard(
         f"{NAME}.tex": comments + latex_tables(tables),
         **(texts or {}),
     }
-    axis = document["axis"]
-    titles = kinds(axis) if axis is not None else []
-    figures = {name: plot_axis(axis, *kind) for name, kind in zip(("axis", "axis_accuracy"), titles, strict=False)}
-    results.write(document, {NAME: leaderboard_table(document)}, files, figures, figure_formats)
+    results.write(document, {NAME: leaderboard_table(document)}, files)
 
 
 def print_leaderboard(document: dict[str, Any]) -> None:

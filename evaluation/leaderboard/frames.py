@@ -21,17 +21,18 @@ def score_frame(document: Document) -> pd.DataFrame:
     Args:
         document: The content of `leaderboard.json`.
     """
-    asked = [(kind, number) for kind in ("per_class", "at") for number in document["asked"].get(kind, ())]
+    requested = [(kind, number) for kind in ("per_class", "at") for number in document["asked"].get(kind, ())]
     lines = []
     for setting in document["settings"]:
         shared = {"setting": setting["name"], "warnings": " ".join(setting["warnings"])}
         shared |= {key: setting[key] for key in SETTING}
+        # An option that settings vary, for plots by its values.
+        varied = [key for key in document["differences"] if key not in SETTING and "sha256" not in key]
+        shared |= {key: setting["protocol"].get(key) for key in varied}
         for method in setting["methods"]:
             (_, name), *values = method.items()
-            lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, asked)})
-    frame = pd.DataFrame(lines, dtype=object)
-    # Where no classes were counted, there are no balanced accuracies.
-    return frame.drop(columns=[each for each in frame if "_balanced" in each and frame[each].isna().all()])
+            lines.append({**shared, "method": name, **_flat(values), **_budgets(setting, name, requested)})
+    return pd.DataFrame(lines, dtype=object)
 
 
 def _flat(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -47,16 +48,15 @@ def _flat(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return flat
 
 
-def _budgets(setting: Document, name: str, asked: Sequence[tuple[str, int]]) -> dict[str, Any]:
+def _budgets(setting: Document, name: str, requested: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """Return the accuracies of a method at the requested budgets, and the area under its learning curve."""
     entries, area = setting["label_budgets"].get(name, ()), setting["learning_curve_area"].get(name, {})
     flat: dict[str, Any] = {}
-    for kind, number in asked:
+    for kind, number in requested:
         key = "labels" if kind == "at" else kind
         entry: Document = next((each for each in entries if each[key] == number), {})
         flat |= _estimate(f"{kind}_{number}", entry, "accuracy") | {f"{kind}_{number}_group": entry.get("group")}
-        flat |= _estimate(f"{kind}_{number}_balanced", entry.get("balanced_accuracy", {}), "accuracy")
-    if asked:
+    if requested:
         flat |= _estimate("learning_curve_area", area, "area") | {"learning_curve_area_group": area.get("group")}
     return flat
 
@@ -67,16 +67,15 @@ def _estimate(title: str, entry: Document, key: str) -> dict[str, Any]:
     return {title: entry.get(key), f"{title}_low": low, f"{title}_high": high}
 
 
-def pivot(name: str, lines: Iterable[tuple[str, str, str]], columns: Sequence[str] = ()) -> Cells:
+def pivot(name: str, lines: Iterable[tuple[str, str, str]]) -> Cells:
     """Return a table with names down and values across; a dash where there is no text.
 
     Args:
         name: Header of the names.
         lines: Name, value and text.
-        columns: Order of the values; by default that of the lines.
     """
     texts: dict[str, dict[str, str]] = {}
     for row, column, text in lines:
         texts.setdefault(row, {})[column] = text
-    columns = columns or [*dict.fromkeys(column for row in texts.values() for column in row)]
-    return [[name, *columns], *([row, *(own.get(column, "–") for column in columns)] for row, own in texts.items())]
+    columns = [*dict.fromkeys(column for row in texts.values() for column in row)]
+    return [[name, *columns], *([row, *(cells.get(column, "–") for column in columns)] for row, cells in texts.items())]

@@ -7,7 +7,6 @@ from jsonargparse.typing import PositiveInt
 from threadpoolctl import threadpool_limits
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.axis import describe_axis
 from headstart.evaluation.leaderboard.budgets import (
     describe_budgets,
     describe_budgets_over_settings,
@@ -25,7 +24,7 @@ from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
-from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
+from headstart.output.results_folder import DashboardResults
 
 SCHEMA = 1
 
@@ -35,15 +34,14 @@ def leaderboard(
     output: str = "runs/leaderboard",
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
     overwrite: bool = False,
-    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     logger: bool = False,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
     **options: Any,
 ) -> dict[str, Any]:
     """Rank methods in every setting that runs or ledgers hold, with the certainty of the ranking.
 
-    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex, and axis.png for an axis.
-    docs/leaderboard.md explains the numbers.
+    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex. docs/leaderboard.md explains the
+    numbers.
 
     Args:
         runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'. Each stream in
@@ -51,7 +49,6 @@ def leaderboard(
         output: Folder for the results.
         accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a leaderboard of other runs or options in the output folder.
-        figure_formats: File formats of the figure of `axis`, such as '[png, pdf, svg]'.
         logger: Whether to log the leaderboard in Weights & Biases.
         dashboard: Where it is logged.
         **options: Options of `LeaderboardOptions`.
@@ -70,7 +67,7 @@ def leaderboard(
     settings, left_out = read_settings(folders, selection)
     results.check_configuration(made_from)
     document = rank_settings(settings, left_out, made_from, selection)
-    write_leaderboard(results, document, figure_formats=figure_formats)
+    write_leaderboard(results, document)
     print_leaderboard(document)
     results.print_written()
 
@@ -94,21 +91,18 @@ def rank_settings(
         options: These options.
 
     Raises:
-        UserError: Labels per class are requested and no stream is balanced, or no settings differ in the axis alone.
+        UserError: Labels per class are requested, and no stream is balanced.
     """
     budgets = find_budgets(settings, options)
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
-        grids = [read_grid(each) for each in settings]
-        described = []
+        grids, described = [read_grid(each) for each in settings], []
         for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
             entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
             described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
 
-        chosen = [index for index, each in enumerate(settings) if each.is_pooled]
-        pooled = [settings[index] for index in chosen]
-        over_settings, remarks = describe_over_settings(pooled)
-        stability = describe_setup_stability(pooled, [grids[index] for index in chosen])
+        over_settings, remarks = describe_over_settings(settings)
+        stability = describe_setup_stability(settings, grids)
 
     criteria = [each.curves.criterion for each in settings]
     return {
@@ -124,8 +118,7 @@ def rank_settings(
         "remarks": [*remarks, *remark_on_variants(settings)],
         "settings": described,
         "over_settings": over_settings,
-        "label_budgets": describe_budgets_over_settings(pooled, [budgets[index] for index in chosen], options),
-        "axis": describe_axis(pooled, [described[index] for index in chosen], options.axis),
+        "label_budgets": describe_budgets_over_settings(settings, budgets, options),
         "sensitivity": describe_sensitivity(settings, grids),
         "setup_stability": stability,
     }

@@ -33,7 +33,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     """Return `over_settings` as it stands in `leaderboard.json`, or None with remarks on the reason."""
     chosen, remarks = choose_comparable(settings)
     if not chosen:
-        return None, remarks or ["Nothing is compared over settings: all runs were cut off."]
+        return None, remarks
 
     methods, more = common_methods(chosen)
     remarks += more

@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from glob import glob
 from itertools import chain
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, pool_seeds
-from headstart.evaluation.leaderboard.variants import choose_families, name_variants
+from headstart.evaluation.leaderboard.variants import name_variants
 from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,
@@ -28,7 +27,7 @@ from headstart.evaluation.runs import (
 )
 from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
-from headstart.evaluation.trace_options import TraceOptions, requested_labels
+from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
@@ -54,7 +53,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     ledgers = [folder for folder in folders if is_ledger(folder)]
     for folder in (each for each in folders if each not in ledgers):
         try:
-            run = read_run(folder, partial(requested_labels, options=options))
+            run = read_run(folder)
         except UserError as error:
             left_out.append({"setting": str(folder), "reason": str(error)})
         else:
@@ -86,7 +85,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     settings = pool_seeds(settings)
     names = name_settings([each.protocol for each in settings])
     settings = [replace(each, name=name) for each, name in zip(settings, names, strict=True)]
-    return choose_families(settings, options), [*left_out, *unscored]
+    return settings, [*left_out, *unscored]
 
 
 def _find_folders(patterns: Sequence[str]) -> list[Path]:
@@ -108,8 +107,8 @@ def _find_folders(patterns: Sequence[str]) -> list[Path]:
             inner[:] = sorted(each for each in inner if not each.startswith("."))
 
     if not folders:
-        given = ", ".join(map(repr, patterns))
-        raise UserError(f"runs: there is no run and no ledger in {given}; name folders that headstart train wrote")
+        names = ", ".join(map(repr, patterns))
+        raise UserError(f"runs: there is no run and no ledger in {names}; name folders that headstart train wrote")
     return list(folders)
 
 
@@ -117,8 +116,8 @@ def _identity(run: Run) -> dict[str, Any]:
     """Return the values in which runs of one setting agree."""
     # Photos that are named describe a setting without deciding what its traces are.
     described = (STREAM, *PHOTOS)
-    fed = run.protocol.get(STREAM) or {key: value for key, value in run.settings.items() if key not in described}
-    return {"fed": fed, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
+    stream = run.protocol.get(STREAM) or {key: value for key, value in run.settings.items() if key not in described}
+    return {"fed": stream, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
 
 
 def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
@@ -132,8 +131,7 @@ def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOption
         for digest in flat:
             same = [runs for runs in groups.values() if runs[0].protocol.get(STREAM) == digest]
             measured = [run for runs in same for run in runs]
-            labels = requested_labels(streams[digest], options)
-            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion, labels)
+            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion)
             stored = replace(stored, curves=spool(stored.curves))
             for runs in same:
                 runs.append(replace(stored, curves=replace(stored.curves, **runs[0].curves.criterion)))
@@ -148,17 +146,14 @@ def _protocol(run: Run) -> dict[str, Any]:
 
 
 def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceOptions) -> Setting:
-    """Join the runs of a setting; of cut-off ones only if there is no other, or all are to be included."""
-    cut_off = [run for run in runs if run.incomplete]
-    # A ledger is whole, but has no limit.
-    has_complete = any(not (run.is_ledger or run.incomplete) for run in runs)
-    is_pooled = options.incomplete or has_complete or not cut_off
-    consequence = "and included"
+    """Join the runs of a setting; those that were cut off on request alone."""
+    cut_off = [run.incomplete for run in runs if run.incomplete]
+    consequence = "and included" if options.incomplete else "and left out; --incomplete includes it"
     if not options.incomplete:
-        consequence = "so that this setting is not compared or pooled with others; --incomplete does so"
-    if has_complete and not options.incomplete:
-        consequence = "and left out; --incomplete includes it"
         runs = [run for run in runs if not run.incomplete]
+    if not runs:
+        raise UserError(f"runs: {cut_off[0]}; --incomplete includes it")
+
     method_keys = method_keys_of(runs)
     measured = [run for run in runs if not run.is_ledger]
     # Incomplete runs end before their limit, which `limit_to_known` detects.
@@ -182,17 +177,17 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceO
             "has them nevertheless."
         )
 
-    known = limit_to_known(curves)
-    if known.limit < curves.limit:
-        remarks.append(_describe_limit(known, curves.limit))
+    limited = limit_to_known(curves)
+    if limited.limit < curves.limit:
+        remarks.append(_describe_limit(limited, curves.limit))
 
     tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
     marked = {method: TUNED for each in tuned if (method := _find(methods, method_keys, each)) is not None}
-    warnings = [f"{run.incomplete}, {consequence}." for run in cut_off]
+    warnings = [f"{each}, {consequence}." for each in cut_off]
     warnings += warnings_of(runs, methods)
-    if protocol.get("largest_class", 0) >= required_correct(known.threshold, known.all_correct):
+    if protocol.get("largest_class", 0) >= required_correct(limited.threshold, limited.all_correct):
         warnings.append("Always predicting the largest class meets the threshold, so the results mean nothing.")
-    return Setting(name, protocol, known, method_keys, baseline, runs, remarks, warnings, is_pooled, marked)
+    return Setting(name, protocol, limited, method_keys, baseline, runs, remarks, warnings, marked)
 
 
 def _describe_limit(curves: Curves, whole: int) -> str:

@@ -109,7 +109,6 @@ def describe_setting(setting: Setting, tests: Tests, accuracy_at: Sequence[int])
         "restricted_at": curves.limit,
         # The results.
         "warnings": [*setting.warnings, *interval_warnings(names, setting.streaks[0], curves.floor)],
-        "is_pooled": setting.is_pooled,
         "remarks": [*setting.remarks, *_remarks(setting, groups, tests.all_pairs)],
         "methods": [{**own, **comparison, **standing} for own, comparison, standing in entries],
         "pairs": _neighbours(setting, tests),

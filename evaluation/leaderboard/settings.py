@@ -44,7 +44,6 @@ class Setting:
         runs: The runs and ledgers of the traces.
         remarks: Remarks for the reader.
         warnings: Warnings that concern all of its numbers, or some methods.
-        is_pooled: Whether it may be compared and pooled with others; not where its runs were cut off.
         tuned: Mark of methods on how their hyperparameters were chosen, by name.
     """
 
@@ -56,7 +55,6 @@ class Setting:
     runs: list[Run]
     remarks: list[str]
     warnings: list[str] = field(default_factory=list)
-    is_pooled: bool = True
     tuned: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -117,15 +115,11 @@ def name_settings(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def pool_seeds(settings: Sequence[Setting]) -> list[Setting]:
-    """Pool the orderings of settings that differ in their seeds alone, and have the same methods and baseline.
-
-    Args:
-        settings: The settings; those whose runs were cut off are pooled among themselves.
-    """
+    """Pool the orderings of settings that differ in their seeds alone, and have the same methods and baseline."""
 
     def shared(setting: Setting) -> str:
         keys = {name: setting.method_keys[name] for name in sorted(setting.curves.methods)}
-        others = [setting.baseline, setting.is_pooled, setting.curves.all_correct]
+        others = [setting.baseline, setting.curves.all_correct]
         return digest_of({"protocol": _without_seed(setting.protocol), "methods": keys, "others": others})
 
     groups = grouped((shared(each), each) for each in settings)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from headstart.evaluation.leaderboard.axis_tables import axis_tables
 from headstart.evaluation.leaderboard.budget_tables import budget_tables, budgets_over_settings_rows, budgets_title
 from headstart.evaluation.leaderboard.frames import Document, pivot
 from headstart.output.tables import Cells, Table, format_estimate, format_number
@@ -30,8 +29,6 @@ def tables_of(document: Document, in_terminal: bool = False) -> Iterator[Table]:
     if budgets is not None:
         notes = budgets["remarks"] if over is None else []
         yield Table(budgets_title(budgets), budgets_over_settings_rows(budgets), notes=notes)
-    if document["axis"] is not None:
-        yield from axis_tables(document["axis"])
 
     for each in document["sensitivity"]["settings"] if not in_terminal else ():
         yield sensitivity_table(each)

@@ -28,9 +28,7 @@ def of_comparison(document: Document) -> list[str]:
     Args:
         document: The content of `leaderboard.json`.
     """
-    settings = [each for each in document["settings"] if each["is_pooled"]]
-    if not settings:
-        return ["Nothing is compared: all runs were cut off."]
+    settings = document["settings"]
     if document["over_settings"]:
         return [_over_settings(document["over_settings"], settings)]
 

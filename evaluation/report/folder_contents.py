@@ -56,9 +56,9 @@ def find_contents(folders: Sequence[str]) -> FolderContents:
             raise UserError(f"folder: there is no folder {folder!r}; give one that holds runs")
 
     contents = FolderContents()
-    for here, below, names in chain.from_iterable(map(os.walk, folders)):
+    for folder, below, names in chain.from_iterable(map(os.walk, folders)):
         below.sort()
-        path = Path(here)
+        path = Path(folder)
         contents.has_traces |= FILES[1] in names or is_ledger(path)
         for name in sorted(DOCUMENTS.keys() & set(names)):
             kind, keys = DOCUMENTS[name]
@@ -69,9 +69,9 @@ def find_contents(folders: Sequence[str]) -> FolderContents:
                 contents.documents.setdefault(kind, {})[path / name] = document
 
     if not (contents.has_traces or contents.documents):
-        given = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
+        searched = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
         raise UserError(
-            f"folder: {given} no run of headstart train, no ledger, and no results of cka, transferability, "
+            f"folder: {searched} no run of headstart train, no ledger, and no results of cka, transferability, "
             "audit or stability"
         )
     return contents

@@ -7,7 +7,7 @@ from headstart.evaluation.report import answer
 from headstart.evaluation.report.documents import document_sections
 from headstart.evaluation.report.folder_contents import FolderContents
 from headstart.evaluation.report.replication import replication
-from headstart.evaluation.report.robustness import axis, label_budgets, over_settings, sensitivity, setup_stability
+from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
 from headstart.evaluation.report.settings import overview, settings_section
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -41,7 +41,6 @@ def comparison_page(
         overview(document),
         over_settings(document, marks),
         label_budgets(document, marks),
-        axis(document, marks),
         settings_section(settings, curves, marks),
         sensitivity(document),
         setup_stability(document),

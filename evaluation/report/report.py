@@ -42,7 +42,7 @@ def report(
         folder: Folder that holds runs, ledgers or results, at any depth; or several.
         output: HTML file to write.
         figures: Folder for the charts; none by default.
-        figure_formats: File formats of the charts in that folder, and of an axis, such as '[png, pdf, svg]'.
+        figure_formats: File formats of the charts in that folder, such as '[png, pdf, svg]'.
         overwrite: Replace a leaderboard of other folders or options that lies beside the page.
         logger: Whether to log the page in Weights & Biases.
         dashboard: Where it is logged.
@@ -82,7 +82,7 @@ def report(
     if document is None:
         results.written += write_texts(path.parent, html)
     else:
-        write_leaderboard(results, document, html, figure_formats)
+        write_leaderboard(results, document, html)
     results.print_written()
 
     tables = {} if document is None else {"leaderboard": leaderboard_table(document)}

@@ -1,14 +1,13 @@
-"""Sections beyond one setting and one criterion: means over settings, an axis, sensitivity, setup stability."""
+"""Sections beyond one setting and one criterion: means over settings, sensitivity, setup stability."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
 from headstart.evaluation.leaderboard.tables import over_settings_rows, sensitivity_table, stability_rows
 from headstart.evaluation.report import series
-from headstart.output.page.cells import matrix_columns, number, texts_table
-from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
+from headstart.output.page.cells import texts_table
+from headstart.output.page.layout import Figure, Part, Section, Table
 
 # Numbers of the methods, by name.
 Marks = Mapping[str, int]
@@ -26,7 +25,7 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
         "is a t interval over data sets."
     )
     title, methods = f"Over {over['of']}", over["methods"]
-    tables = [texts_table(title, over_settings_rows(document), [*marks]), _ranks(document), _probabilities(over)]
+    tables = [texts_table(title, over_settings_rows(document), [*marks]), _probabilities(over, marks)]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
@@ -34,39 +33,21 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     return Section("over-settings", title, [definition], [part])
 
 
-def _ranks(document: Mapping[str, Any]) -> Table:
-    over = document["over_settings"]
-    numbers = {setting["name"]: str(index) for index, setting in enumerate(document["settings"], 1)}
-    columns = [Column("method"), *matrix_columns({numbers[name]: name for name in over["settings"]})]
-    rows = [
-        [Cell(each["name"], method=each["name"]), *(number(rank, "g") for rank in each["ranks"])]
-        for each in over["methods"]
-    ]
-    return Table("Rank in each setting, by the setting's number", columns, rows)
-
-
-def _probabilities(over: Mapping[str, Any]) -> Table:
+def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
     """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
     names = [each["name"] for each in over["methods"]]
     probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
     probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
-    columns = [Column("method"), *matrix_columns({str(index): f"over {name}" for index, name in enumerate(names, 1)})]
 
-    rows = []
-    for index, name in enumerate(names, 1):
-        row = [Cell(f"{index} {name}", method=name)]
-        for other in names:
-            value = probability.get((name, other))
-            # An even chance has no colour.
-            tint = None if value is None else round(140 * max(value - 0.5, 0))
-            row.append(Cell("" if value is None else f"{value:.2f}", tint=tint))
-        rows.append(row)
-
+    rows = [["method", *(str(number) for number in range(1, len(names) + 1))]]
+    for number, name in enumerate(names, 1):
+        values = [probability.get((name, other)) for other in names]
+        rows.append([f"{name} ({number})", *("" if value is None else f"{value:.2f}" for value in values)])
     title = (
         "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
         "the same ordering"
     )
-    return Table(title, columns, rows, "Their intervals are in leaderboard.json.")
+    return texts_table(title, rows, [*marks], note="Their intervals are in leaderboard.json.")
 
 
 def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
@@ -83,29 +64,6 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     means = texts_table(budgets_title(over), budgets_over_settings_rows(over), [*marks])
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
     return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
-
-
-def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
-    """Return the methods by the values of an option that settings vary; None where none was requested."""
-    shown = document["axis"]
-    if not shown:
-        return None
-    key, parts = shown["key"].replace("_", " "), []
-    definition = (
-        f"Each table and chart has the settings that differ only in {key}. Intervals are 95 % intervals over "
-        "orderings. Methods that share a letter at one value do not differ significantly there."
-    )
-
-    for index, panel in enumerate(shown["panels"], 1):
-        tables, figures = [], []
-        for (title, labels), chart in zip(kinds(shown), ("by_value", "accuracy_by_value"), strict=False):
-            caption = f"{title[0].upper()}{title[1:]}, with its 95 % interval"
-            tables.append(texts_table(caption, axis_rows(shown, panel, labels), [*marks]))
-            data = series.by_value(panel, labels, marks)
-            figures.append(Figure(f"axis-{index}-{chart}", chart, f"{caption}, by {key}", panel["name"], data))
-        remarks = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
-        parts.append(Part(panel["name"], remarks=remarks, tables=tables, figures=figures))
-    return Section("axis", f"By {key}", [definition], parts)
 
 
 def sensitivity(document: Mapping[str, Any]) -> Section:

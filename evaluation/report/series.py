@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.leaderboard.axis_tables import points
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.page.charts import ROW
 from headstart.output.page.layout import Series
@@ -82,29 +81,6 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str
         CSV with the columns method, estimate, low and high.
     """
     return _forest("method", ((marks[each["name"]], each[key], each[f"{key}_interval"]) for each in methods))
-
-
-def by_value(panel: Mapping[str, Any], labels: int | None, marks: Mapping[str, int]) -> Series:
-    """Return a score of methods by the values of an axis.
-
-    Args:
-        panel: A panel of `axis` as in `leaderboard.json`.
-        labels: The label budget of an accuracy, in per cent; None for samples to criterion.
-        marks: Numbers of the methods, by name.
-
-    Returns:
-        CSV with the columns method, position, estimate, low and high; `values`, the values by their positions. Methods
-        stand beside each other, so that intervals do not hide each other.
-    """
-    positions = {str(value): index for index, value in enumerate(panel["values"])}
-    rows: list[Sequence[float]] = []
-    for index, method in enumerate(panel["methods"]):
-        shift = 0.4 * ((index + 0.5) / len(panel["methods"]) - 0.5)
-        for each in points(method, labels):
-            ends = [each.estimate if end is None else end for end in each.ends]
-            rows.append((marks[method["name"]], positions[str(each.value)] + shift, each.estimate, *ends))
-    values = {"values": [*positions], "beyond": len(positions) - 0.5}
-    return Series(csv("method,position,estimate,low,high", rows), values)
 
 
 def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:

@@ -44,9 +44,9 @@ HINTS = {
 
 
 def overview(document: Mapping[str, Any]) -> Section:
-    """Return one row for each setting that is pooled: the best method, its lead, and how sure it is."""
-    rows = [_winner(index, each) for index, each in enumerate(document["settings"]) if each["is_pooled"]]
-    tables = [Table("Best method of each setting", OVERVIEW, rows)] * bool(rows)
+    """Return one row for each setting: the best method, its lead, and how sure it is."""
+    rows = [_winner(index, each) for index, each in enumerate(document["settings"])]
+    tables = [Table("Best method of each setting", OVERVIEW, rows)]
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
     part = Part(remarks=[*left_out, *document["remarks"], *_differences(document)], tables=tables)
     return Section("overview", "Who wins, by how much, how sure", _protocol(document["settings"]), [part])

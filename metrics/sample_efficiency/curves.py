@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.sample_efficiency.class_counts import class_accuracies
 
 Measure = Literal["accuracy", "balanced_accuracy"]
 # The criterion's defaults.
@@ -152,8 +151,6 @@ class Curves:
         limit: Samples at which restricted means are cut: the sample limit, or those seen when a run was cut off.
         threshold: Accuracy of the criterion that the run used.
         consecutive: Streak length of the criterion that the run used.
-        class_accuracies: Accuracy of each class at some evaluations, by the index of the evaluation, `[methods,
-            orderings, classes]`. NaN where correct predictions were not counted by class.
     """
 
     methods: list[str]
@@ -166,7 +163,6 @@ class Curves:
     limit: int
     threshold: float
     consecutive: int
-    class_accuracies: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def criterion(self) -> dict[str, Any]:
@@ -186,15 +182,13 @@ class Curves:
     def select(self, methods: Sequence[str]) -> Curves:
         """Return the traces of some methods, by name."""
         rows = [self.methods.index(name) for name in methods]
-        accuracies = {at: values[rows] for at, values in self.class_accuracies.items()}
-        return replace(self, methods=[*methods], correct=self.correct[rows], class_accuracies=accuracies)
+        return replace(self, methods=[*methods], correct=self.correct[rows])
 
     def select_orderings(self, columns: Flags | NDArray[np.integer[Any]]) -> Curves:
         """Return the traces of some orderings, by their indices or by whether they are selected."""
-        accuracies = {at: values[:, columns] for at, values in self.class_accuracies.items()}
         # An index would lay the copy out differently, and a mean over it would be rounded differently.
         correct = np.take(self.correct, np.arange(len(self.orderings))[columns], axis=1)
-        return replace(self, orderings=self.orderings[columns], correct=correct, class_accuracies=accuracies)
+        return replace(self, orderings=self.orderings[columns], correct=correct)
 
     @property
     def accuracy(self) -> Floats:
@@ -246,47 +240,23 @@ class Curves:
             class_counts: `class_correct`, correct predictions of each class,
                 `[methods, orderings, evaluations, classes]`, and `class_sizes`, `[classes]`; where they were counted.
         """
-        arrays = {name: getattr(self, name) for name in _stored(Curves)} | dict(class_counts or {})
+        arrays = {field.name: getattr(self, field.name) for field in fields(Curves)} | dict(class_counts or {})
         file = BytesIO()
         np.savez_compressed(file, **{**arrays, "correct": self.correct.astype(np.int32)})
         return file.getvalue()
 
     @classmethod
-    def load(cls, file: Path | BytesIO, samples: Collection[int] = ()) -> Curves:
-        """Read curves from a file of the content that `content` returned.
-
-        Args:
-            file: The file.
-            samples: Numbers of samples at which the accuracies of classes are read, where the file has them.
-
-        Raises:
-            KeyError: An array is missing.
-        """
+    def load(cls, file: Path | BytesIO) -> Curves:
+        """Read curves from a file of the content that `content` returned; a KeyError where an array is missing."""
         with np.load(file, allow_pickle=False) as arrays:
-            stored = {name: arrays[name] for name in _stored(cls)}
-            values: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in stored.items()}
-            values |= {"methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)}
-            curves = cls(**values)
-            return curves._with_class_accuracies(arrays, samples) if samples and "class_correct" in arrays else curves
-
-    def _with_class_accuracies(self, arrays: Mapping[str, NDArray[Any]], samples: Collection[int]) -> Curves:
-        of_class, sizes = arrays["class_correct"], arrays["class_sizes"]
-        accuracies = {}
-        for each in samples:
-            if (index := self.index_at(each)) is not None:
-                shares = class_accuracies(of_class[:, :, index], sizes)
-                accuracies[index] = np.where(self.correct[..., index, None] < 0, np.nan, shares)
-        return replace(self, class_accuracies=accuracies)
+            stored = {field.name: arrays[field.name] for field in fields(cls)}
+        values: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in stored.items()}
+        return cls(**{**values, "methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)})
 
     def samples_to_criterion(self) -> tuple[Floats, Floats]:
         """Return samples to criterion and onset of all traces, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
-
-
-def _stored(curves: type[Curves]) -> list[str]:
-    """Return the names of the attributes that a file holds."""
-    return [each.name for each in fields(curves) if each.name != "class_accuracies"]
 
 
 def _shares(correct: NDArray[np.signedinteger[Any]], all_correct: int) -> Floats:

@@ -186,7 +186,7 @@ def sign_flip_p_values(differences: Floats) -> Floats:
 
 
 def is_exact_in_floats(values: Floats) -> bool:
-    """Whether sums with any signs are exact in 32 bits, which take half the time, as for whole numbers of samples.
+    """Return whether sums with any signs are exact in 32 bits, which take half the time, as for whole numbers.
 
     Args:
         values: The summands, `[sums, summands]`.

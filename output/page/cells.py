@@ -30,11 +30,6 @@ def text(value: Any) -> Cell:  # noqa: ANN401 - whatever JSON holds
     return Cell("–" if value in (None, "") else str(value))
 
 
-def matrix_columns(titles: Mapping[str, str]) -> list[Column]:
-    """Return the columns of a matrix, by their titles, with tooltips; a phone shows the first ones at once."""
-    return [Column(title, hint, is_extra=index >= MOST_COLUMNS) for index, (title, hint) in enumerate(titles.items())]
-
-
 def texts_table(
     title: str,
     rows: Cells,
@@ -61,8 +56,8 @@ def texts_table(
 
     def cell(header: str, shown: str) -> Cell:
         if header in NAMING:
-            found = (each for each in (shown, shown.rpartition(" (")[0]) if each in methods)
-            return Cell(shown, method=next(found, ""))
+            names = (each for each in (shown, shown.rpartition(" (")[0]) if each in methods)
+            return Cell(shown, method=next(names, ""))
         return Cell(shown.replace(", ", COMMA) if "[" in shown else shown or "–")
 
     return Table(title, columns, [list(map(cell, header, row)) for row in cells], note)

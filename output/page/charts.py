@@ -73,8 +73,8 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
         has_legend: Whether lines are explained beside the chart; the page has a legend for all charts.
 
     Returns:
-        The charts, by name: `learning_curves`, `reached`, `by_value`, `accuracy_by_value`, `improvement`, `aggregate`,
-        and `stability`, whose labels are the parts of a setup.
+        The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
+        the parts of a setup.
     """
     lines = _lines(marks(count), palette, has_legend)
     chosen = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
@@ -84,8 +84,6 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
     return {
         "learning_curves": _learning_curves(lines, palette),
         "reached": _reached(lines),
-        "by_value": _by_value("by_value", "Samples to criterion", lines),
-        "accuracy_by_value": _by_value("accuracy_by_value", "Accuracy, %", lines),
         "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, chosen),
         "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
         "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
@@ -116,22 +114,6 @@ def _reached(lines: dict[str, Any]) -> alt.LayerChart:
     share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
     steps = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
     return _layered(steps.encode(x=_samples(), y=share, tooltip=_name(), **lines), first=1, last=2)
-
-
-def _by_value(name: str, title: str, lines: dict[str, Any]) -> alt.LayerChart:
-    """Define lines of an estimate with its intervals by the values of an option, which stand at whole numbers."""
-    chosen = _chart(name, "method").transform_filter(_is_shown())
-    axis = alt.Axis(values=alt.ExprRef("sequence(length(values))"), labelExpr="values[datum.value]", grid=False)
-    scale = alt.Scale(domain=[-0.5, alt.ExprRef("beyond")], nice=False, zero=False)
-    x, y = alt.X("position:Q", title=None, scale=scale, axis=axis), alt.Y("estimate:Q", title=title)
-    shared = {"x": x, "tooltip": [_name(), alt.Tooltip("estimate:Q", format=".4~g")]}
-    return _layered(
-        chosen.mark_rule(strokeWidth=WIDTH / 2).encode(y="low:Q", y2="high:Q", color=lines["color"], **shared),
-        chosen.mark_line(strokeWidth=WIDTH).encode(y=y, **shared, **lines),
-        chosen.mark_point(filled=True, opacity=1, size=30).encode(y="estimate:Q", color=lines["color"], **shared),
-        values=[],
-        beyond=1,
-    )
 
 
 def _forest(

@@ -25,17 +25,13 @@ class Cell:
 
     Attributes:
         text: Its text.
-        value: Sorting key of the column; by default the number that the text begins with, or the text.
         method: Name of the method whose line is drawn beside it.
         link: Identifier of the part that it leads to.
-        tint: Strength of its background colour, in per cent.
     """
 
     text: str
-    value: float | None = None
     method: str = ""
     link: str = ""
-    tint: int | None = None
 
 
 @dataclass(frozen=True)

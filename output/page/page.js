@@ -100,7 +100,6 @@ function sort(header) {
 
 function key(cell) {
   const text = cell.textContent;
-  if (cell.dataset.value) return Number(cell.dataset.value);
   if (cell.matches("th, .words")) return text;
   // A number stands first, before its interval; digits are grouped by commas.
   const number = parseFloat(text.replace(/(\d),(?=\d{3})/g, "$1"));

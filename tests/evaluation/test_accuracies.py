@@ -133,7 +133,7 @@ def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> No
 
 def test_accuracies_that_cannot_be_compared_are_refused(runs: Path, tmp_path: Path) -> None:
     mistakes: list[tuple[tuple[str, str], dict[str, Any], str]] = [
-        (("first", "birds"), {"batch_size": 4}, r"in batch_size \(4, 8\); give runs of one recipe, or --best"),
+        (("first", "birds"), {"batch_size": 4}, r"in batch_size \(4, 8\); give runs of one recipe"),
         (("first", "birds"), {"seed": 4}, r"in seed \(4, –\); only sources, targets and orderings"),
         (("first", "pets"), {"network": "other"}, r"in network \(other, first\); both are of the source first"),
         (

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -137,13 +136,6 @@ def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) ->
     assert score(run, output, threshold=0.79, overwrite=True) != first
 
 
-def test_output_is_a_file(tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(write_run(tmp_path / "run").parent)
-    for command, output in product(("sample-efficiency", "performances"), ("", ".", "run", "new/", "/dev/null/file")):
-        assert "error: output: " in refused(lambda: main([command, "run", f"--output={output}"])), output  # noqa: B023
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generator = np.random.default_rng(0)
     correct = generator.integers(70, 100, (2, 20, 60))
@@ -155,17 +147,6 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert samples_of(document) == [[None if np.isinf(s) else s for s in row] for row in samples.tolist()]
     assert "75% validation accuracy at 5" in capsys.readouterr().out
     assert not list(tmp_path.glob("*.partial"))
-
-
-@pytest.mark.parametrize(("options", "code"), [(["--threshold=2"], 2), (["--consecutiv=x"], 2), ([], 1)])
-def test_mistakes_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["sample-efficiency", str(tmp_path / "absent"), *options])
-    assert caught.value.code == code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ")
 
 
 def test_warnings_of_the_runs_are_those_of_the_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

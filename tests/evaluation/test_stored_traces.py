@@ -81,21 +81,6 @@ def samples_of(document: dict[str, Any]) -> dict[str, list[int | None]]:
     return {name: scores["samples_to_criterion"] for name, scores in document["methods"].items()}
 
 
-@pytest.mark.slow
-def test_methods_and_orderings_of_several_runs_are_scored_as_one_run_of_them_all(fit: Fit, tmp_path: Path) -> None:
-    whole = fit("--data.orderings=4", f"--results.ledger={tmp_path / 'whole-ledger'}", folder="whole")
-    parts = Path(os.environ["HEADSTART_LEDGER"])
-    fit("--data.orderings=2", "--model.methods={}", folder="baseline")
-    fit("--data.orderings=4", folder="both")
-    expected = sample_efficiency(str(whole))
-    for runs in (str(parts), [str(tmp_path / "baseline"), str(parts)], [str(parts), str(tmp_path / "whole-ledger")]):
-        document = sample_efficiency(runs, consecutive=3)
-        for key in ("complete", "criterion", "orderings", "comparisons", "methods"):
-            assert document[key] == expected[key], key
-        for key in ("dataset", "backbone", "weights", "stream_sha256"):
-            assert document["protocol"][key] == expected["protocol"][key]
-
-
 def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
     document = filling.score()
     assert samples_of(document) == {"baseline": [10, 10], "mean": [4, 4]}
@@ -161,16 +146,6 @@ def test_the_last_batch_of_a_limit_that_they_do_not_divide(tmp_path: Path) -> No
     filling = Filling(tmp_path / "stored")
     filling.add(STEPS, CORRECT["slow"], "baseline", max_samples=11)
     assert samples_of(filling.score(consecutive=3)) == {"baseline": [11, 11]}
-
-
-@pytest.mark.slow
-def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: Path) -> None:
-    run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
-    fit("--data.batch_size=2", folder="other")
-    fit("--model.methods={further: headstart.modules.StreamingLDA}", folder="further")
-    document = sample_efficiency([str(run), stored])
-    assert list(document["methods"]) == ["baseline", "mean", "further"]
-    assert document["criterion"]["consecutive"] == 3
 
 
 def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.forecast.files import plot_forecast
-from headstart.evaluation.leaderboard.axis_tables import plot_axis
 from headstart.evaluation.published.static_order import plot_static_order
 from headstart.evaluation.stability.figure_choice import FigureChoice
 from headstart.evaluation.stability.figures import plot_study
@@ -36,7 +35,7 @@ SETTING = "ants_and_bees, mobilenet_v2 (mobilenet_v2_inat_birds.safetensors)"
 def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
     """Yield each figure with its name; commands may write into the folder."""
     samples: list[Callable[[Path], dict[str, Figure]]] = [
-        *(_comparisons, _heatmaps, _audit, _answer, _forecast, _axis, _static_order, _study),
+        *(_comparisons, _heatmaps, _audit, _answer, _forecast, _static_order, _study),
     ]
     for sample in samples:
         yield from sample(folder).items()
@@ -114,22 +113,6 @@ def _forecast(folder: Path) -> dict[str, Figure]:
     curve = SimpleNamespace(known=50, accuracy=0.8, labels=labels, accuracies=expected, intervals=intervals)
     found: dict[str, Any] = {SETTING: [SimpleNamespace(name="streaming_lda", curve=curve)]}
     return {"forecast": plot_forecast(found, {"settings": [{"name": SETTING, "threshold": 0.85}]})}
-
-
-def _axis_of(methods: list[str]) -> dict[str, Any]:
-    scores = [
-        [
-            {"value": value, "restricted_mean": mean, "ci95": [mean - 2, mean + 3], "group": "a", "label_budgets": []}
-            for value, mean in ((1, 20 + 5 * index), (8, 30 + 4 * index), (32, 50 + 2 * index))
-        ]
-        for index in range(len(methods))
-    ]
-    listed = [{"name": name, "scores": each} for name, each in zip(methods, scores, strict=True)]
-    return {"key": "batch_size", "panels": [{"name": SETTING, "values": [1, 8, 32], "methods": listed}]}
-
-
-def _axis(folder: Path) -> dict[str, Figure]:
-    return {"axis": plot_axis(_axis_of(METHODS), "samples to criterion, restricted mean", None)}
 
 
 def _static_order(folder: Path) -> dict[str, Figure]:

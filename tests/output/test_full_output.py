@@ -25,17 +25,6 @@ def test_full_output(arguments: list[str]) -> None:
     assert ended.stderr == "error: the output cannot be written (No space left on device)\n"
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="there is no full device")
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["nonsense"], 2), (["cache", "--remove=nonsense"], 1), (["cache"], 0)]
-)
-def test_full_error_output_keeps_the_exit_code(arguments: list[str], code: int) -> None:
-    with FULL.open("w") as errors:
-        command = [sys.executable, "-m", "headstart", *arguments]
-        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)
-    assert ended.returncode == code
-
-
 @pytest.mark.parametrize("failures", [1, 2])
 def test_failing_disk_gets_a_second_attempt(failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail_first(*arguments: Any, **_: Any) -> IO[Any]:

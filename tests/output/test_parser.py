@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from functools import partial
@@ -132,19 +131,3 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     for name, command in EVALUATIONS.items():
         assert f"  {name:18}  {command.summary}" in lines
         assert (load(command.function).__doc__ or "").splitlines()[0].endswith(".")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["sample-efficiency", "cka", "cka-search", "stability", "audit"])
-def test_commands_that_need_no_network_start_at_once(command: str) -> None:
-    # The parser imports what it needs to resolve the types of options, too.
-    heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]
-    script = (
-        "import atexit, sys, evaluate, headstart.store.cache, headstart.store.feature_table\n"
-        f"atexit.register(lambda: print(*({{*{heavy}}} & {{*sys.modules}})))\n"
-        f"evaluate.main([{command!r}, '--help'])"
-    )
-    root = Path(evaluate.__file__).parent
-    process = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
-    assert (process.returncode, process.stderr) == (0, "")
-    assert process.stdout.splitlines()[-1] == ""

@@ -22,14 +22,3 @@ def test_files_are_written_in_the_chosen_formats(tmp_path: Path, formats: list[F
     assert set(results.written) == set((tmp_path / "out").iterdir())
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == {"a": 1}
     assert (tmp_path / "out" / "table.csv").read_text() == "name,value\na,0.1\nb,\n"
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_overwritten_results_leave_no_figures_in_other_formats(tmp_path: Path, overwrite: bool) -> None:
-    ResultsFolder("runs/unused", NAMES, str(tmp_path)).write(
-        {"a": 1}, figures={"plot": Figure()}, figure_formats=["png", "pdf", "svg"]
-    )
-    results = ResultsFolder("runs/unused", NAMES, str(tmp_path), overwrite=overwrite)
-    results.write({"a": 2}, figures={"plot": Figure()})
-    remaining = {path.name for path in tmp_path.glob("plot.*")}
-    assert remaining == ({"plot.png"} if overwrite else {"plot.png", "plot.pdf", "plot.svg"})

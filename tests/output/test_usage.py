@@ -9,9 +9,6 @@ import jsonargparse
 import pytest
 from jsonargparse.typing import (
     ClosedUnitInterval,
-    NonNegativeFloat,
-    NonNegativeInt,
-    OpenUnitInterval,
     PositiveFloat,
     PositiveInt,
 )
@@ -33,11 +30,7 @@ OF_TYPES: list[tuple[list[str], str]] = [
     (["--photos.mine=cats"], "photos.mine: there is no PhotoSource 'cats'"),
     (["--count=0"], "count: expected a whole number from 1, not 0"),
     (["--part=1.5"], "part: expected a number from 0 to 1, not 1.5"),
-    (["--rest=-1"], "rest: expected a whole number from 0, not -1"),
     (["--rate=nan"], "rate: expected a number above 0, not nan"),
-    (["--decay=-0.5"], "decay: expected a number from 0, not -0.5"),
-    (["--inside=1"], "inside: expected a number above 0 and below 1, not 1"),
-    (["--count=[1, 2"], "count: expected a whole number from 1, not [1, 2"),
     (["--mapping={a: ["], "mapping: expected a mapping, written '{a: b}', not {a: ["),
     (["--flag=perhaps"], "flag: expected true or false, not perhaps"),
     (["--mapping=3"], "mapping: expected a mapping, written '{a: b}', not 3"),
@@ -65,10 +58,7 @@ def test_types_are_reported_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
         mapping: dict[str, int] | None = None,
         word: Literal[1, 2] | Literal["auto"] = 1,
         three: tuple[float, float, float] = (1.0, 1.0, 1.0),
-        rest: NonNegativeInt = 0,
         rate: PositiveFloat = 1.0,
-        decay: NonNegativeFloat = 0.0,
-        inside: OpenUnitInterval = 0.5,
     ) -> None:
         pytest.fail("it should not run")
 

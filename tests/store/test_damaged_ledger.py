@@ -36,11 +36,9 @@ def read_in_both_ways(folder: Path, expected: dict[TraceKey, Trace]) -> bool:
     with LedgerReader(folder) as reader:
         assert all(document["validation_size"] == 100 for document in reader.streams().values())
         assert {each["told"]["name"] for each in reader.methods(stream).values()} <= {*NAMES}
-        traces, of_class = reader.traces(stream), list(reader.class_counts(stream))
+        traces = reader.traces(stream)
     for (method, ordering), counts in traces.counts.items():
         assert counts.tolist() == expected[TraceKey(stream, method, ordering)].correct.tolist()
-    for method, ordering, by_class in of_class:
-        assert np.array_equal(by_class, np.asarray(expected[TraceKey(stream, method, ordering)].of_class))
 
     with Ledger(folder) as ledger:
         found = ledger.read(expected)

@@ -1,6 +1,5 @@
 """A sweep measures what the ledger lacks, and tells of every run how it ended."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -95,23 +94,6 @@ def test_a_run_that_fails_leaves_the_rest_alone_and_is_tried_again(
     (row,) = run(cut_off, tmp_path / "b", code=75).values()
     assert row["state"] == "incomplete"
     assert row["error"]
-
-
-@pytest.mark.slow
-def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    file = write(
-        tmp_path,
-        ["--config=configs/demo.yaml", "--trainer.logger=false", "--data.orderings=5", "--data.max_samples=100"],
-        data__photos__noise={"values": [0, 1]},
-        model__methods__recursive_least_squares__ridge={"values": [0.001, 100]},
-    )
-    run(file, tmp_path / "a", "--choose.ridge=recursive_least_squares (*")
-    document = json.loads((tmp_path / "a" / "leaderboard" / "leaderboard.json").read_text())
-    assert [setting["dataset"] for setting in document["settings"]] == ["drawn_pets, noise 0", "drawn_pets"]
-    for setting in document["settings"]:
-        [row] = [each for each in setting["methods"] if each["name"] == "ridge"]
-        assert row["tuned"].endswith(", chosen on other data sets")
 
 
 def test_mistakes_are_one_line(file: Path, capfd: pytest.CaptureFixture[str]) -> None:

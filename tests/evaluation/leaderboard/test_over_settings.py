@@ -11,7 +11,6 @@ from scipy import stats
 
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.root import require_checkout
 from headstart.tests.material.runs import seal, write_run
 
 METHODS = ("baseline", "one", "two", "three")
@@ -165,68 +164,6 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str,
     assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
 
 
-def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> None:
-    # The baseline's traces end once they have met 90 %: nothing is known of 95 %, nor of 20 evaluations in a row.
-    values = draw(0)
-    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, values, strict=True)}
-    traces["one"] += 8 * (traces["one"] == 90)
-    traces["baseline"] = traces["baseline"][:, : int(values[0].max())]
-    document = rank(store(tmp_path / "stored", traces))
-    cells = document["sensitivity"]["settings"][0]["grid"]
-    assert any(cell["undecided"] and cell["order"] for cell in cells)
-    decided = [(cell["threshold"], cell["consecutive"]) for cell in cells if cell["order"] and not cell["undecided"]]
-    compared = {part["part"]: part["compared"] for part in document["setup_stability"]["parts"]}
-    for part, index in (("threshold", 0), ("evaluations", 1)):
-        pairs = [one for one, other in combinations(decided, 2) if one[1 - index] == other[1 - index]]
-        assert compared[part] == len(pairs) > 0
-
-
-def test_family_is_chosen_on_the_other_data_sets(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
-    document = rank(tmp_path / "stored", choose={"family": "t*"})
-    assert "family" in {row["name"] for row in document["over_settings"]["methods"]}
-    for setting in document["settings"]:
-        own = setting["dataset"], setting["protocol"]["weights_sha256"]
-        others = [each for (dataset, weights), each in samples.items() if weights == own[1] and dataset != own[0]]
-        chosen = choose(others)
-        assert {each["name"] for each in setting["methods"]} == {"baseline", "one", "family"}
-        [row] = [each for each in setting["methods"] if each["name"] == "family"]
-        assert row["tuned"] == f"{chosen}, chosen on other data sets"
-        assert row["restricted_mean"] == samples[own][METHODS.index(chosen)].mean()
-
-
-def choose(others: list[Values]) -> str:
-    """Return which of two variants is better on other data sets."""
-    means = {name: np.mean([np.log(each[METHODS.index(name)]).mean() for each in others]) for name in ("two", "three")}
-    return min(means, key=lambda name: means[name])
-
-
-def test_families_have_no_baseline_and_need_another_data_set(
-    samples: dict[tuple[str, str], Values], tmp_path: Path
-) -> None:
-    for setting in rank(tmp_path / "stored", choose={"family": "*"})["settings"]:
-        assert {each["name"] for each in setting["methods"]} == {"baseline", "family"}
-        assert setting["baseline"] == "baseline"
-
-    kinds = {name: {"class": "headstart.modules.Ridge", "hyperparameters": {"of": name}} for name in ("two", "three")}
-    document = rank(fill(tmp_path / "alone", 0, "pets", kinds=kinds), choose={"family": "t*"})
-    [setting] = document["settings"]
-    assert {each["name"] for each in setting["methods"]} == set(METHODS)
-    assert any("No other data set has the variants t*" in remark for remark in setting["remarks"])
-    assert any(remark.startswith("two, three are one class") for remark in document["remarks"])
-
-
-@pytest.mark.slow
-def test_intervals_over_settings_hold_as_often_as_stated() -> None:
-    require_checkout()
-    from headstart.benchmarks.coverage.settings import over_data_sets, over_orderings
-
-    # The intervals of other estimates hold too rarely, or nearly always.
-    shares = over_orderings((20, 20, 40), leaderboards=60)
-    assert 0.9 <= shares["interquartile mean"] <= 0.985
-    assert 0.9 <= shares["probability of improvement"] <= 0.985
-    assert 0.85 <= over_data_sets(5, leaderboards=60)["stability"] <= 1
-
-
 def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **fed: Any) -> None:
     """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their key."""
     counts = np.stack([reach(each, LIMIT) for each in draw(seed)])
@@ -275,13 +212,8 @@ def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> 
 
 def test_data_sets_of_one_name_are_those_of_their_photos(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    samples = [draw(seed) for seed in range(3)]
     for seed in range(3):
         add(tmp_path / "runs", seed, (0.8,), "photos", train_photos_sha256=f"{seed}")
-    document = rank(tmp_path / "runs", choose={"family": "t*"})
+    document = rank(tmp_path / "runs")
     assert len(document["over_settings"]["settings"]) == 3
     assert document["setup_stability"]["parts"][0]["compared"] == 3
-    for seed, setting in enumerate(document["settings"]):
-        [row] = [each for each in setting["methods"] if each["name"] == "family"]
-        others = [each for index, each in enumerate(samples) if index != seed]
-        assert row["tuned"] == f"{choose(others)}, chosen on other data sets"

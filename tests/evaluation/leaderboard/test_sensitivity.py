@@ -58,22 +58,3 @@ def test_undecided_traces_are_counted(tmp_path: Path) -> None:
     assert cells[0.95, 10]["order"] == []
     # From the onset to the end there are 23 and 21 evaluations.
     assert (cells[0.8, 20]["undecided"], cells[0.8, 20]["restricted_at"]) == (0, 60)
-
-
-def test_a_threshold_below_or_between_the_others_has_its_row(noisy: Path) -> None:
-    for threshold, row in ((0.45, "45%"), (0.725, "72.5%")):
-        [setting] = rank(noisy, threshold=threshold)["sensitivity"]["settings"]
-        thresholds = [cell["threshold"] for cell in setting["grid"][::4]]
-        assert thresholds == sorted([0.7, 0.75, 0.8, 0.85, 0.9, 0.95, threshold])
-        [own] = [each for each in setting["grid"] if (each["threshold"], each["consecutive"]) == (threshold, 10)]
-        assert own["tau"] == pytest.approx(1)
-        assert (
-            len(
-                [
-                    line
-                    for line in (noisy.parent / "out" / "leaderboard.md").read_text().splitlines()
-                    if f"| {row} |" in line
-                ]
-            )
-            == 1
-        )

@@ -151,29 +151,27 @@ def test_other_methods_or_traces_of_one_name_are_refused(tmp_path: Path) -> None
         shutil.rmtree(tmp_path / "runs" / "two")
 
 
-def test_a_setting_of_a_cut_off_run_is_named_and_pooled_on_request(
+def test_a_setting_of_a_cut_off_run_is_left_out_and_compared_on_request(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     alone = rank(runs)
     cut = add(runs, "cats", "cats", **CUT)
-    capsys.readouterr()
     document = rank(runs)
-    assert all(document[key] == alone[key] for key in ("over_settings", "setup_stability"))
-    assert [setting["is_pooled"] for setting in document["settings"]] == [True, True, False]
-
-    # It is named first everywhere, with where it was cut off.
+    assert all(document[key] == alone[key] for key in ("over_settings", "setup_stability", "settings"))
     name = f"{str(cut)!r} is incomplete, cut off at 25 of 60 samples (it was interrupted)"
-    assert any(name in warning for warning in document["warnings"])
+    assert [each["reason"] for each in document["left_out"]] == [f"runs: {name}; --incomplete includes it"]
+
+    capsys.readouterr()
+    pooled = rank(runs, incomplete=True)
+    assert len(pooled["over_settings"]["settings"]) == 3
+    assert pooled["asked"]["incomplete"] is True
+    # It is named first everywhere, with where it was cut off.
+    assert any(f"{name}, and included." in warning for warning in pooled["warnings"])
     printed, files = " ".join(capsys.readouterr().out.split()), texts(runs)
     for text, later in ((printed, "reached"), (files[".md"], "##"), (files[".tex"], "tabular")):
         assert 0 <= text.index("is incomplete") < text.index(later)
     rows = [*csv.DictReader((runs.parent / "out" / "leaderboard.csv").open())]
     assert all(("is incomplete" in row["warnings"]) == (row["dataset"] == "cats") for row in rows)
-
-    pooled = rank(runs, incomplete=True)
-    assert len(pooled["over_settings"]["settings"]) == 3
-    assert pooled["asked"]["incomplete"] is True
-    assert any("is incomplete" in warning for warning in pooled["warnings"])
 
 
 def texts(runs: Path) -> dict[str, str]:
@@ -181,12 +179,10 @@ def texts(runs: Path) -> dict[str, str]:
     return {path.suffix: path.read_text() for path in (runs.parent / "out").iterdir()}
 
 
-def test_cut_off_runs_alone_are_shown_with_a_warning(tmp_path: Path) -> None:
+def test_cut_off_runs_alone_are_refused_and_cut_where_they_end(tmp_path: Path) -> None:
     add(tmp_path / "runs", "cats", **CUT)
-    document = rank(tmp_path / "runs")
-    assert document["settings"][0]["restricted_at"] == 25
-    assert any("is incomplete" in warning for warning in document["warnings"])
-    assert "Nothing is compared over settings: all runs were cut off." in document["remarks"]
+    assert "is incomplete, cut off at 25 of 60 samples" in refusal(tmp_path / "runs")
+    assert rank(tmp_path / "runs", incomplete=True)["settings"][0]["restricted_at"] == 25
 
 
 def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) -> None:
@@ -198,40 +194,12 @@ def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) ->
         cut = add(folder, "more", first=first, **CUT)
         document = rank(folder)
         [setting] = document["settings"]
-        assert (setting["restricted_at"], len(setting["orderings"]), setting["is_pooled"]) == (LIMIT, 20, True)
+        assert (setting["restricted_at"], len(setting["orderings"])) == (LIMIT, 20)
         assert setting["folders"] == [str(folder / "whole")]
         assert any(f"{str(cut)!r} is incomplete" in warning for warning in document["warnings"])
         [both] = rank(folder, incomplete=True)["settings"]
         assert len(both["orderings"]) == 20 + first
         assert both["restricted_at"] == (25 if first else LIMIT)
-
-
-def test_cut_off_runs_are_no_part_of_an_axis(tmp_path: Path) -> None:
-    for size in (1, 2, 4):
-        add(tmp_path / "runs", f"{size}", fed_in_batches=size, **(CUT if size == 4 else {}))
-    [panel] = rank(tmp_path / "runs", axis="fed_in_batches")["axis"]["panels"]
-    assert (panel["values"], panel["remarks"]) == ([1, 2], [])
-    [panel] = rank(tmp_path / "runs", axis="fed_in_batches", incomplete=True)["axis"]["panels"]
-    assert panel["values"] == [1, 2, 4]
-    assert panel["remarks"] == ["Restricted means are cut at other samples for other values (25, 60)."]
-    for size in (1, 2):
-        shutil.rmtree(tmp_path / "runs" / f"{size}")
-    shutil.rmtree(tmp_path / "out")
-    message = "axis: all runs were cut off; --incomplete includes them"
-    assert refusal(tmp_path / "runs", axis="fed_in_batches") == message
-
-
-def test_variants_are_not_chosen_on_cut_off_runs(tmp_path: Path) -> None:
-    # On the cut-off run the other variant is better.
-    counts = np.concatenate([WHOLE, WHOLE[:1]])
-    methods = ("baseline", "ridge one", "ridge two")
-    for dataset in ("ants", "bees"):
-        add(tmp_path / "runs", dataset, dataset, correct=counts, methods=methods)
-    swapped = np.maximum(counts[[0, 2, 1]][..., :25], 60)
-    add(tmp_path / "runs", "cats", "cats", methods=methods, **{**CUT, "correct": swapped})
-    for setting in rank(tmp_path / "runs", choose={"ridge": "ridge *"})["settings"]:
-        names = {each["name"]: each["tuned"] for each in setting["methods"]}
-        assert names.get("ridge") == ("ridge one, chosen on other data sets" if setting["is_pooled"] else None)
 
 
 def test_near_duplicates_reach_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,15 +227,3 @@ def test_what_makes_numbers_doubtful_is_warned_of(runs: Path, three: Path) -> No
         warnings = rank(three, threshold=threshold)["settings"][0]["warnings"]
         assert any(says_nothing in warning for warning in warnings) == expected
         assert "chance 50%, largest class 60%" in (three.parent / "out" / "leaderboard.md").read_text()
-
-
-def test_intervals_of_methods_at_the_floor_and_of_few_censored_orderings_are_warned_of(tmp_path: Path) -> None:
-    floored, censored = np.full(20, 10.0), np.array([*range(20, 38), np.inf, np.inf])
-    floored[:4] = 30
-    traces = {"baseline": SLOW, "floored": floored, "censored": censored}
-    folder = store(tmp_path / "stored", {name: reach(each, LIMIT) for name, each in traces.items()})
-    at_floor, few = (each for each in rank(folder)["settings"][0]["warnings"] if "interval" in each)
-    assert "floor of 10 samples" in at_floor
-    for warning, part in ((at_floor, "floored (16 of 20)"), (few, "censored (2 of 20)")):
-        assert warning.count("(") == 1
-        assert all(part in text for text in (warning, *texts(folder).values()))

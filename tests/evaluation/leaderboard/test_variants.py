@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.leaderboard.read_settings import read_settings
-from headstart.evaluation.report.replication import replication
 from headstart.evaluation.stored_traces import read_stream
-from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.leaderboards import rank, refusal
 from headstart.tests.material.ledgers import reach, store
@@ -19,8 +16,6 @@ from headstart.tests.material.runs import seal, write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
 SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
-# The products of the samples on the two other data sets, counted by hand.
-CHOSEN = {"pets": 1, "flowers": 0.1, "birds": 1}
 CRITERION = {"consecutive": 10}
 
 
@@ -78,27 +73,6 @@ def test_variants_are_named_by_what_was_swept(swept: Path) -> None:
     assert restricted_means(rank(swept, **CRITERION))["cars"] == {"baseline": 41.5, "ridge (alpha 0.1)": 23.5}
 
 
-def test_the_honest_choice_of_a_data_set_is_made_on_the_others(tmp_path: Path) -> None:
-    # Data sets may have limits of their own.
-    document = rank(sweep(tmp_path / "runs", limits=True), choose={"ridge": "ridge (*"}, **CRITERION)
-    for setting in document["settings"]:
-        row = next(each for each in setting["methods"] if each["name"] == "ridge")
-        alpha = CHOSEN[setting["dataset"]]
-        assert row["tuned"] == f"ridge (alpha {alpha}), chosen on other data sets"
-        assert row["restricted_mean"] == SAMPLES[setting["dataset"]][alpha] + 1.5
-        assert len(setting["methods"]) == 2
-    assert {each["name"] for each in document["over_settings"]["methods"]} == {"baseline", "ridge"}
-
-
-def test_a_baseline_is_chosen_as_honestly(tmp_path: Path) -> None:
-    folder = sweep(tmp_path / "runs", name="baseline")
-    assert all(setting["baseline"] is None for setting in rank(folder, **CRITERION)["settings"])
-    for setting in rank(folder, choose={"baseline": "baseline (*"}, **CRITERION)["settings"]:
-        assert setting["baseline"] == "baseline"
-        [other] = [each for each in setting["methods"] if each["name"] == "other"]
-        assert other["relative_improvement"] is not None
-
-
 def test_methods_of_other_code_are_no_variants_but_their_values_may_name_some(tmp_path: Path) -> None:
     write_variant(tmp_path / "other" / "a", 0.1, 12)
     write_variant(tmp_path / "other" / "b", 1, 20, code={"modules.ridge": "b"})
@@ -120,14 +94,3 @@ def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) ->
         measured = replace(stored, curves=stored.curves.select(["ridge (alpha 0.1)", "ridge (alpha 10)"]))
         named = read_stream(ledger, digest, fed, [measured], {})
     assert sorted(named.curves.methods) == ["baseline", *(f"ridge (alpha {alpha})" for alpha in (0.1, 1, 10))]
-
-
-def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:
-    settings, _ = read_settings([str(swept)], LeaderboardOptions(consecutive=10))
-    runs = [run for setting in settings for run in setting.runs]
-    assert [run.folder for run in runs] == sorted(swept.iterdir())
-    parts = replication(rank(swept, **CRITERION), runs).parts
-    pets = next(part for part in parts if "pets" in part.title)
-    [rows] = [text.text for text in pets.files if text.title == "Command of each row"]
-    [line] = [line for line in rows.splitlines() if "ridge (alpha 10)" in line and not line.startswith("#")]
-    assert str(swept / "pets-10" / "config.yaml") in line

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -75,13 +73,6 @@ def column(page: Page, number: int) -> list[str]:
     return [text.strip() for text in cells.all_text_contents()]
 
 
-def test_all_charts_are_drawn(page: Page) -> None:
-    charts = page.locator(".chart")
-    assert charts.count() == 8
-    assert page.locator(".chart svg").count() == 8
-    assert lines(page, "setting-1-learning_curves") == 6
-
-
 def test_a_table_sorts_by_click_and_by_key(page: Page) -> None:
     before = column(page, 1)
     header = page.locator("#setting-1 .wide").first.locator("thead button").nth(5)
@@ -96,13 +87,6 @@ def test_a_table_sorts_by_click_and_by_key(page: Page) -> None:
     page.locator("#setting-1 .wide").first.locator("thead button").nth(0).press("Space")
     assert column(page, 1) != before
     assert sorted(column(page, 1)) == sorted(before)
-
-
-def test_missing_numbers_stand_last_either_way(page: Page) -> None:
-    header = page.locator("#setting-1 .wide").first.locator("thead button").nth(6)
-    for _ in range(2):
-        header.click()
-        assert column(page, 1)[-1] == "baseline"
 
 
 def test_methods_come_and_go_in_all_charts(page: Page) -> None:
@@ -166,9 +150,8 @@ def test_a_phone_shows_the_answer_first_and_main_columns_without_scrolling(page:
     assert page.locator("#setting-1 thead th:visible").count() > before
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_labels_of_an_axis_do_not_touch_each_other(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 844})
+def test_labels_of_an_axis_do_not_touch_each_other(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
     page.reload()
     page.wait_for_selector("body[data-drawn]")
     touching = page.locator(".chart .role-axis-label").evaluate_all("""(axes) => axes.flatMap((axis) => {
@@ -207,9 +190,8 @@ def test_settings_are_folded_until_they_are_asked_for(browser: Browser, address:
     page.close()
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-def test_tables_say_what_is_beyond_the_edge_and_keep_their_first_column(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+def test_tables_say_what_is_beyond_the_edge_and_keep_their_first_column(page: Page) -> None:
+    page.set_viewport_size({"width": 400, "height": 900})
     for box in page.locator(".wide:visible").all():
         hidden = box.evaluate("""(box) => [...box.querySelectorAll("thead th")].filter(
             (cell) => cell.offsetLeft + cell.offsetWidth > box.clientWidth + 1).length""")
@@ -231,7 +213,7 @@ def test_texts_are_readable_in_light_and_dark(page: Page, scheme: Literal["light
     })"""
     paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor.match(/[\\d.]+/g).map(Number)")
     assert (sum(paper) < 200) == (scheme == "dark")
-    for selector in ("p", "a", "caption", "td:not([style])", "figcaption", ".chart svg text", "label"):
+    for selector in ("p", "a", "caption", "td", "figcaption", ".chart svg text", "label"):
         colours = page.evaluate(read, selector)
         assert colours
         # Success criterion 1.4.3.
@@ -246,23 +228,3 @@ def test_print_shows_every_row_and_chart_on_white(page: Page, tmp_path: Path) ->
     boxes = page.evaluate("[...document.querySelectorAll('.wide')].map((each) => getComputedStyle(each).overflowX)")
     assert set(boxes) == {"visible"}
     assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="needs pdftotext")
-def test_no_printed_page_ends_with_what_begins_a_setting(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    names = ("baseline", *(f"method {number}" for number in range(9)))
-    for seed in range(7):
-        options: dict[str, Any] = {"limit": 60, "methods": names, "dataset": f"data{seed}", "batch_size": seed // 4 + 1}
-        write_run(tmp_path / "runs" / f"data{seed}", traces(seed, 10), **options)
-    page = browser.new_page()
-    page.goto(report(str(tmp_path / "runs"), output=str(tmp_path / "page.html")).as_uri())
-    page.wait_for_selector("body[data-drawn]")
-    page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
-    page.close()
-    text = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], check=True, capture_output=True).stdout
-    ends = [sheet.strip().splitlines()[-1] for sheet in text.decode().split("\f") if sheet.strip()]
-    assert len(ends) > 10
-    # The title of a setting, or the notes above its table.
-    assert not [end for end in ends if end.endswith((" samples.", "(DEFAULT)"))]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
 from headstart.evaluate import main
 from headstart.evaluation.report.report import report
@@ -14,15 +13,6 @@ from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.tests.material.pages import Page
 from headstart.tests.material.report_runs import METHODS, show, traces
-
-
-def commands(page: Page, name: str) -> list[str]:
-    """Return the arguments of headstart train in the command of a method's row."""
-    text = next(text for text in page.texts if f"\n# {name}\n" in f"\n{text}")
-    lines = text.splitlines()
-    python, entry, *options = shlex.split(lines[lines.index(f"# {name}") + 1])
-    assert (python, entry) == ("headstart", "train")
-    return options
 
 
 def test_the_same_runs_give_the_same_bytes(runs: Path) -> None:
@@ -49,26 +39,6 @@ def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPa
     assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
 
 
-@pytest.mark.slow
-def test_several_folders_are_one_page_that_gives_its_own_command(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "notes [1].txt").touch()
-    main(["report", "runs/pets", "notes [1].txt", "runs/flowers"])
-    page = Page(tmp_path / "runs" / "report.html")
-    document = json.loads((tmp_path / "runs" / "leaderboard.json").read_text())
-    assert document["folders"] == ["runs/pets", "notes [1].txt", "runs/flowers"]
-    assert [setting["dataset"] for setting in document["settings"]] == ["pets", "flowers"]
-    [command] = [text for text in page.texts if text.startswith("headstart report")]
-    assert command == "headstart report runs/pets 'notes [1].txt' runs/flowers --baseline=baseline"
-    main([*shlex.split(command)[1:], "--output", "again/page.html"])
-    for name, other in {"report.html": "page.html", "leaderboard.json": "leaderboard.json"}.items():
-        assert (tmp_path / "again" / other).read_bytes() == (tmp_path / "runs" / name).read_bytes()
-    main(["leaderboard", "runs/pets", "notes [1].txt", "runs/flowers", "--output=own"])
-    assert (tmp_path / "own" / "leaderboard.json").read_bytes() == (tmp_path / "runs" / "leaderboard.json").read_bytes()
-
-
 def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Path) -> None:
     fed = {"batch_size": 1, "evaluate_every": 1, "validation_size": 100, "weights_sha256": "0" * 64}
     with Ledger(tmp_path / "stored") as ledger:
@@ -84,30 +54,16 @@ def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_the_commands_of_rows_replicate_them(fit: Callable[..., Path]) -> None:
+def test_the_command_of_a_run_replicates_it(fit: Callable[..., Path]) -> None:
     from headstart.train import main as train
 
-    folder = fit(
-        "--model.methods={mean: headstart.modules.NearestClassMean, 'it''s {1}': headstart.modules.StreamingLDA}"
-    )
+    folder = fit()
     page = Page(report(str(folder), output=str(folder.parent / "page.html")))
-    before = json.loads((folder / "results.json").read_text())
-    # The first measures both of its methods in both orderings, whatever ledger lies beside; the second its own.
-    for name, reused in (("it's {1}", 0), ("mean", 2)):
-        options = commands(page, name)
-        train(options)
-        [output] = [option.partition("=")[2] for option in options if option.startswith("--trainer.default_root_dir=")]
-        again = json.loads((folder.parent / output / "results.json").read_text())
-        assert set(again["methods"]) == {"baseline", name}
-        assert again["times"]["reused_traces"] == reused
-        for each, scores in again["methods"].items():
-            assert scores["samples_to_criterion"] == before["methods"][each]["samples_to_criterion"]
-
-
-def test_configurations_stand_on_the_page(runs: Path) -> None:
-    page = show(runs)
-    config = (runs / "pets" / "config.yaml").read_text()
-    assert config in page.texts
-    assert yaml.safe_load(config)["model"]["methods"].keys() == set(METHODS[1:])
-    options = dict(option.lstrip("-").split("=", 1) for option in commands(page, "mine")[2:])
-    assert yaml.safe_load(options["model.methods"]) == {"mine": {"class_path": "headstart.modules.NearestClassMean"}}
+    assert (folder / "config.yaml").read_text() in page.texts
+    [command] = [text for text in page.texts if text.startswith("headstart train")]
+    train(shlex.split(command)[2:])
+    before, again = (json.loads((each / "results.json").read_text()) for each in (folder, Path("runs/again/1")))
+    # Whatever ledger lies beside, it is measured again.
+    assert again["times"]["reused_traces"] == 0
+    for name, scores in again["methods"].items():
+        assert scores["samples_to_criterion"] == before["methods"][name]["samples_to_criterion"]

@@ -46,20 +46,6 @@ def test_names_are_texts(tmp_path: Path) -> None:
     ]
 
 
-def test_mistakes_in_what_is_given_come_before_another_leaderboard_beside_the_page(runs: Path) -> None:
-    show(runs)
-    nothing = str(runs.parent / "nothing")
-    mistakes: list[tuple[list[str], dict[str, Any], str]] = [
-        ([str(runs), nothing], {}, "^folder: there is no folder '.*nothing'"),
-        ([nothing], {}, "^folder: there is no folder '.*nothing'"),
-        ([str(runs)], {"where": {"dataset": "birds"}}, "^where: no setting has these values"),
-        ([str(runs)], {"choose": {"mine": "t*"}}, "^choose: "),
-    ]
-    for folders, options, message in mistakes:
-        with pytest.raises(UserError, match=message):
-            report(folders, output=str(runs.parent / "page.html"), **options)
-
-
 def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
     show(runs)
     with pytest.raises(
@@ -84,15 +70,6 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     assert {">Mine<", ">Third<", ">Fourth<"} <= set(re.findall(">[^<]*<", drawing))
     with Image.open(runs.parent / "figures" / "setting-1-learning_curves.png") as picture:
         assert picture.width > 1000
-
-
-def test_several_folders_that_hold_nothing_are_all_named(tmp_path: Path) -> None:
-    folders = [str(tmp_path / name) for name in "ab"]
-    for folder in folders:
-        Path(folder).mkdir()
-    with pytest.raises(UserError, match=r"^folder: '.*a', '.*b' hold no run of headstart train"):
-        report(folders, output=str(tmp_path / "out" / "page.html"))
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.report.series import POINTS, by_value, intervals, learning_curves, reached, stabilities, thin
+from headstart.evaluation.report.series import POINTS, intervals, learning_curves, reached, stabilities, thin
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.output.page.layout import Series
 from headstart.tests.material.runs import TRACES, reaching, write_run
@@ -27,18 +27,6 @@ def test_means_and_percentiles_of_every_evaluation(tmp_path: Path) -> None:
     assert (result[1]["low"], result[1]["high"]) == (62, 78)
 
 
-def test_axes_hold_all_lines_and_the_threshold(tmp_path: Path) -> None:
-    curves = Curves.load(write_run(tmp_path / "run", threshold=0.95) / "curves.npz")
-    result = learning_curves(curves, {"baseline": 0, "mine": 1}).values
-    assert result == {"first": 1, "last": 8, "lowest": 50, "highest": 95, "threshold": 95}
-
-
-def test_one_evaluation_has_an_axis(tmp_path: Path) -> None:
-    curves = Curves.load(write_run(tmp_path / "run", TRACES[..., :1]) / "curves.npz")
-    values = learning_curves(curves, {"baseline": 0, "mine": 1}).values
-    assert values["first"] < values["last"]
-
-
 def test_intervals_that_are_not_bounded_are_not_drawn() -> None:
     methods: list[dict[str, Any]] = [
         {"name": "a", "x": 1.5, "x_interval": [1.0, 2.0]},
@@ -47,19 +35,6 @@ def test_intervals_that_are_not_bounded_are_not_drawn() -> None:
     ]
     result = intervals(methods, "x", {"a": 0, "b": 1, "c": 2})
     assert result.data == "method,estimate,low,high\n0,1.5,1,2\n2,3,3,3"
-
-
-def test_methods_stand_beside_each_other_at_each_value() -> None:
-    budgets = [{"labels": 40, "accuracy": 0.5, "ci95": [0.25, None], "group": "a"}]
-    scores = [
-        {"value": value, "restricted_mean": 10.0 * value, "ci95": [9.0, 50.0], "group": "a", "label_budgets": budgets}
-        for value in (1, 4)
-    ]
-    panel = {"values": [1, 4], "methods": [{"name": "b", "scores": scores}, {"name": "a", "scores": scores[:1]}]}
-    samples, accuracy = (by_value(panel, labels, {"a": 0, "b": 1}) for labels in (None, 40))
-    assert samples.values == {"values": ["1", "4"], "beyond": 1.5}
-    assert samples.data.splitlines()[1:] == ["1,-0.1,10,9,50", "1,0.9,40,9,50", "0,0.1,10,9,50"]
-    assert accuracy.data.splitlines()[1:] == ["1,-0.1,50,25,50", "1,0.9,50,25,50", "0,0.1,50,25,50"]
 
 
 def test_the_part_that_moves_the_ranking_most_comes_first() -> None:

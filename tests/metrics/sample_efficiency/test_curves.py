@@ -3,7 +3,6 @@
 from dataclasses import fields
 from fractions import Fraction
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,11 +28,6 @@ def test_required_correct_is_the_fewest_that_pass_exactly(threshold: str) -> Non
         assert count == 0 or Fraction(count - 1, size) < exact
 
 
-@pytest.mark.parametrize(("size", "count"), [(5, 4), (10, 8), (500, 400), (1000, 800), (1001, 801), (3, 3)])
-def test_eighty_per_cent(size: int, count: int) -> None:
-    assert required_correct(0.8, size) == count
-
-
 @pytest.mark.parametrize("sizes", [(85, 15), (7, 7), (3, 0, 5, 8), (1, 2, 3, 4, 5, 6, 7), (997, 991, 983, 977, 971)])
 def test_balanced_accuracy_is_that_of_scikit_learn(sizes: tuple[int, ...]) -> None:
     generator = np.random.default_rng(sizes)
@@ -46,11 +40,6 @@ def test_balanced_accuracy_is_that_of_scikit_learn(sizes: tuple[int, ...]) -> No
         share = weights[labels[predicted == labels]].sum() / all_correct
         error = max(sizes) * len(sizes) / LARGEST_COUNT
         assert share == pytest.approx(balanced_accuracy_score(labels, predicted), abs=error)
-
-
-def test_accuracy_counts_every_sample_once() -> None:
-    assert class_weights(np.array([85, 15]), "accuracy").tolist() == [1, 1]
-    assert class_weights(np.array([85, 15]), "balanced_accuracy").tolist() == [3, 17]
 
 
 def test_the_majority_class_alone_is_half_of_balanced_accuracy() -> None:
@@ -87,13 +76,6 @@ def test_samples_to_criterion_as_in_a_loop(shape: tuple[int, ...], consecutive: 
             assert (samples[index], onset[index]) == expected
 
 
-def test_counts_equal_to_the_required_pass_and_one_less_does_not() -> None:
-    correct = np.array([[8, 8, 8], [8, 7, 8], [7, 8, 8]])
-    samples, onset = samples_to_criterion(correct, np.array([5, 10, 15]), 8, 2)
-    assert samples.tolist() == [10, np.inf, 15]
-    assert onset.tolist() == [5, np.inf, 10]
-
-
 def draw_curves(**changes: object) -> Curves:
     generator = np.random.default_rng(0)
     values = {
@@ -120,18 +102,6 @@ def test_saved_curves_come_back(changes: dict[str, object]) -> None:
         assert type(read) is type(saved), field.name
         assert np.array_equal(read, saved), field.name
     assert loaded.correct.dtype == loaded.samples_seen.dtype == loaded.orderings.dtype == np.int64
-
-
-@pytest.mark.parametrize("missing", ["measure", "all_correct"])
-def test_a_file_without_an_array_is_damaged(tmp_path: Path, missing: str) -> None:
-    np.savez(tmp_path / "curves.npz", **{name: value for name, value in vars(draw_curves()).items() if name != missing})
-    with pytest.raises(KeyError, match=missing):
-        Curves.load(tmp_path / "curves.npz")
-
-
-def test_accuracy() -> None:
-    curves = draw_curves(correct=np.array([[[0, 500, 1000]]]))
-    assert curves.accuracy.tolist() == [[[0, 0.5, 1]]]
 
 
 @pytest.mark.parametrize(("threshold", "samples"), [(0.8, 32), (0.801, np.inf), (0.7, 24)])

@@ -51,13 +51,6 @@ def test_all_pairs_as_by_definition(seed: int) -> None:
     assert compared(values).p_values == pytest.approx(step_down(values))
 
 
-@pytest.mark.parametrize("orderings", [2, 5, 12])
-def test_two_methods_are_tested_as_by_sign_flips(orderings: int) -> None:
-    values = np.random.default_rng(orderings).integers(10, 40, (2, orderings)).astype(np.float64)
-    [expected] = sign_flip_p_values((values[0] - values[1])[:, None])
-    assert compared(values).p_values[0, 1] == pytest.approx(expected)
-
-
 def test_patterns_are_enumerated_or_drawn_evenly() -> None:
     # Two methods of which the last ordering alone differs much, so that its sign must flip as often as not.
     for orderings in (13, 14, 16, 17, 40):
@@ -209,16 +202,3 @@ def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
     assert equal["any difference"] <= 0.1
     assert equal["all ranks"] >= 0.9
     assert ranks_held(FIELDS["close"], 12, leaderboards=50)["all ranks"] >= 0.9
-
-
-@pytest.mark.slow
-def test_power_is_attained_and_intervals_hold() -> None:
-    require_checkout()
-    from headstart.benchmarks.coverage.comparisons import OTHERS, attained_power, means_held
-
-    for others in OTHERS:
-        _, shares = attained_power((20, 25, *others), observed=500, pilots=5, experiments=200)
-        assert shares["power"] == pytest.approx(0.8, abs=0.1)
-    shares = means_held(20, 30, comparisons=500)
-    assert shares["median"] >= 0.93
-    assert shares["restricted mean"] >= 0.9

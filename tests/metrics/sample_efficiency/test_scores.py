@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headstart.metrics.sample_efficiency.scores import (
-    FEW_ORDERINGS,
     compare,
     holm,
     median_interval,
@@ -36,16 +35,6 @@ def enumerate_sign_flips(differences: NDArray[np.float64]) -> float:
     return float(np.mean(np.abs(patterns @ differences) >= abs(differences.sum())))
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_restricted_mean_is_the_area_under_the_survival_curve(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    samples = generator.integers(1, 300, 50).astype(np.float64)
-    samples[generator.random(50) < 0.3] = np.inf
-    for limit in (1, 100, 250, 500):
-        survival = [np.mean(samples > count) for count in range(limit)]
-        assert restricted(samples, limit).mean() == pytest.approx(sum(survival))
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_restricted_mean_is_that_of_kaplan_and_meier(seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -56,15 +45,6 @@ def test_restricted_mean_is_that_of_kaplan_and_meier(seed: int) -> None:
     times = np.array([0, *survival.quantiles[survival.quantiles < limit], limit])
     area = np.diff(times) @ survival.evaluate(times[:-1])
     assert restricted(np.where(samples > limit, np.inf, samples), limit).mean() == pytest.approx(area)
-
-
-def test_restricted_mean_is_that_of_lifelines() -> None:
-    lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed")
-    utils = pytest.importorskip("lifelines.utils")
-    samples, limit = np.random.default_rng(0).integers(1, 300, 50).astype(np.float64), 200
-    fitted = lifelines.KaplanMeierFitter().fit(np.minimum(samples, limit), samples <= limit)
-    expected = utils.restricted_mean_survival_time(fitted, t=limit)
-    assert restricted(np.where(samples > limit, np.inf, samples), limit).mean() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("count", [6, 7, 20, 100])
@@ -101,10 +81,6 @@ def test_t_interval_as_in_scipy(count: int, level: float) -> None:
     assert t_interval(differences, level) == pytest.approx((expected.low, expected.high))
 
 
-def test_t_interval_of_equal_values_is_their_mean() -> None:
-    assert t_interval(np.full(5, 12.0)) == (12, 12)
-
-
 def test_t_interval_of_one_value_is_undefined() -> None:
     assert np.isnan(t_interval(np.array([3.0]))).all()
 
@@ -134,10 +110,6 @@ def test_sign_flips_as_in_scipy(count: int) -> None:
             rng=np.random.default_rng(0),
         )
         assert sign_flip_p_value(differences) == pytest.approx(float(expected.pvalue), rel=1e-12)
-
-
-def test_no_difference_at_all() -> None:
-    assert sign_flip_p_value(np.zeros(7)) == 1
 
 
 def test_drawn_sign_flips_are_seeded_and_near_the_enumeration() -> None:
@@ -178,12 +150,6 @@ def test_comparison_is_of_restricted_means() -> None:
     assert comparison.relative_interval == pytest.approx([100 * end for end in whole])
 
 
-def test_relative_improvement_is_in_per_cent_of_the_baseline() -> None:
-    comparison = compare(np.array([30.0, 50.0]), np.array([10.0, 40.0]), limit=500)
-    assert comparison.mean_difference == pytest.approx(15)
-    assert comparison.relative_improvement == pytest.approx(37.5)
-
-
 @pytest.mark.parametrize("count", [2, 5, 20])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_ends_of_the_relative_interval_are_what_a_t_test_just_refuses(count: int, level: float) -> None:
@@ -191,10 +157,6 @@ def test_ends_of_the_relative_interval_are_what_a_t_test_just_refuses(count: int
     baseline, custom = 60 + generator.random(count), 30 + 9 * generator.random(count)
     for end in relative_interval(baseline, custom, level):
         assert stats.ttest_1samp(custom - (1 - end) * baseline, 0).pvalue == pytest.approx(1 - level)
-
-
-def test_relative_interval_of_proportional_values_is_their_ratio() -> None:
-    assert relative_interval(np.array([50.0, 55, 60]), np.array([25.0, 27.5, 30])) == pytest.approx((0.5, 0.5))
 
 
 def test_relative_interval_is_not_bounded_where_the_baseline_is_not_known() -> None:
@@ -266,22 +228,6 @@ def test_one_ordering_has_no_interval() -> None:
     assert comparison["ci95"] == comparison["difference_samples"]["ci95"] == [None, None]
     assert comparison["relative_improvement_percent"] == 75
     assert comparison["p_value"] == comparison["p_value_holm"] == 1
-
-
-@pytest.mark.parametrize("orderings", [1, FEW_ORDERINGS - 1, FEW_ORDERINGS])
-def test_few_orderings_are_noted(orderings: int) -> None:
-    samples = np.arange(10.0, 10.0 + orderings).tolist()
-    comparison = score_pair(samples, samples)["comparisons"]["mine"]
-    assert comparison.get("note", "").startswith(f"{orderings} orderings") == (orderings < FEW_ORDERINGS)
-
-
-def test_all_censored_at_the_limit() -> None:
-    scores = score_pair([INF, INF], [INF, INF], limit=64)
-    assert scores["methods"]["baseline"]["restricted_mean"] == 64
-    comparison = scores["comparisons"]["mine"]
-    assert comparison["relative_improvement_percent"] == 0
-    assert comparison["ci95"] == [0, 0]
-    assert comparison["p_value"] == 1
 
 
 def test_p_values_of_all_custom_methods_are_adjusted_together() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from headstart.output.page.charts import Palette, definitions, marks
+from headstart.output.page.charts import definitions, marks
 from headstart.output.page.figures import figure_writers
 from headstart.output.page.layout import ON_PAGE, Cell, Column, Figure, Page, Part, Section, Series, Table, Text, render
 from headstart.tests.material import pages
@@ -57,20 +57,6 @@ def test_charts_are_files_and_parts_of_the_page(tmp_path: Path, name: str) -> No
     assert set(content["charts"]) == {name}
     assert content["charts"][name]["params"] == on_paper["params"]
     assert content["figures"]["mine"] == {"chart": name, "data": NUMBERS[name], "values": VALUES, "height": 120}
-
-
-def test_colours_are_the_palettes() -> None:
-    chart = str(definitions(3, Palette(["c0", "c1", "c2"], pale="dim"))["learning_curves"].to_dict())
-    assert "['c0', 'c1', 'c2']" in chart
-    assert "'dim'" in chart
-
-
-@pytest.mark.slow
-def test_a_page_without_methods_has_no_legend(tmp_path: Path) -> None:
-    table = Table("T", [Column("a"), Column("b")], [[Cell("x"), Cell("1")]])
-    result = write(tmp_path, Page("title", [], [], [], [Section("one", "One", parts=[Part(tables=[table])])]))
-    assert "input" not in result.tags
-    assert result.tables == {"T": [["a", "b"], ["x", "1"]]}
 
 
 def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
