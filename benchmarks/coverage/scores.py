@@ -37,8 +37,7 @@ class Population:
         samples = self.centres[self.labels] + noise * self.scale
         for axes in self.maps:
             features = np.maximum(samples @ axes, 0)
-            logits = np.exp(features @ self.head)
-            yield Inputs(features, self.labels, logits / logits.sum(1, keepdims=True))
+            yield Inputs(features, self.labels, features @ self.head)
 
 
 def score_all(inputs: Inputs) -> list[float]:
@@ -53,7 +52,7 @@ def leave_out(inputs: Inputs, seed: int) -> Values:
     scores = []
     for part in range(PARTS):
         remaining = parts != part
-        rest = inputs.remaining(remaining)
+        rest = inputs.subset(remaining)
         scores.append([np.mean(scorer(remaining[inputs.order], rest)) for scorer in scorers])
     return np.array(scores).T
 

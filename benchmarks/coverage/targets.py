@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from headstart.benchmarks.frame import Shares, Values, holds, simulate
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import RESAMPLES, Facts, given_mean_rank, measure_resampled, rank_sources
+from headstart.evaluation.audit.rankers import RESAMPLES, given_mean_rank, measure_resampled, rank_sources
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.metrics.ranking.aggregates import bootstrap_counts
@@ -52,7 +52,7 @@ class Population:
 
 def estimate(table: TransferTable) -> Values:
     """Return the mean rank's Kendall, that of the metric less it, and that of the metric given it, `[3, t]`."""
-    rankers = rank_sources(table, Facts())
+    rankers = rank_sources(table, {})
     mean_rank, metric = rankers.measured[:, :, KENDALL]
     return np.array([mean_rank, metric - mean_rank, given_mean_rank(table, rankers)[0]])
 

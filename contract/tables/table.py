@@ -11,7 +11,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.static_orders import scores_differ
-from headstart.metrics.transferability.catalogue import METRICS, title_with_options
+from headstart.metrics.transferability.catalogue import METRICS
 from headstart.output.errors import UserError
 
 # The order of the paper's tables, which decides between tied metrics with `ties=last`; other metrics come later.
@@ -139,7 +139,7 @@ def is_metric(name: str) -> bool:
 
 
 def metric_titles(names: Sequence[str]) -> list[str]:
-    """Return the titles of metrics: N-LEEP for `nleep`, `n_leep` or `N-LEEP`, with options as `title_with_options`.
+    """Return the titles of metrics: N-LEEP for `nleep`, `n_leep` or `N-LEEP`, with options `GBC (covariance=diagonal)`.
 
     A metric keeps its name if no spelling of it is in the catalogue, or if another one has the same title.
     """
@@ -152,4 +152,4 @@ def _title(name: str) -> str:
     if known := KNOWN.get(_plain(name)):
         return METRICS[known].title
     metric, _, options = name.partition("(")
-    return title_with_options(METRICS[KNOWN[_plain(metric)]].title, options[:-1]) if is_metric(name) else name
+    return f"{METRICS[KNOWN[_plain(metric)]].title} ({options}" if is_metric(name) else name

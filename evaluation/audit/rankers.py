@@ -1,7 +1,7 @@
 """The rankers of an audit, such as the mean rank, facts about sources and metrics, and how well they predict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +35,16 @@ SAME_FOR_ALL = "the same for all sources"
 RESAMPLES, FEWER, LARGE = 200, 50, 10_000
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Facts about the sources of a table, in their order.
-
-    Attributes:
-        numbers: Numbers that rank them, higher first, by the name of the ranker.
-        families: Family of each; none if families are unknown.
-    """
-
-    numbers: dict[str, list[float]] = field(default_factory=dict)
-    families: list[str] = field(default_factory=list)
+# Numbers about the sources of a table, in their order, by the name of the ranker; higher ones rank first.
+Facts = Mapping[str, Sequence[float]]
 
 
 def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
     """Read facts about the sources.
 
     Args:
-        path: CSV file with the column `source`, and any of `parameters`, `accuracy` and `family`; other columns and
-            other sources do not count.
+        path: CSV file with the column `source`, and `parameters`, `accuracy` or both; other columns and other sources
+            do not count.
         sources: Names of the sources.
 
     Returns:
@@ -63,13 +54,12 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
         UserError: The file cannot be read, has a wrong entry or a source twice, or does not have all sources.
     """
     if path is None:
-        return Facts()
+        return {}
     frame = read_frame("facts", path)
-    kinds = (*NUMBERS, "family")
-    columns = [name for name in kinds if name in frame.columns]
+    columns = [name for name in NUMBERS if name in frame.columns]
     if "source" not in frame.columns or not columns:
         listed = ", ".join(map(repr, frame.columns)) or "nothing"
-        raise UserError(f"facts: a column source and one of {', '.join(kinds)} are needed; the first line has {listed}")
+        raise UserError(f"facts: a column source and {' or '.join(NUMBERS)} are needed; the first line has {listed}")
 
     frame = frame[frame["source"].isin(sources)]
     if twice := frame.index[frame["source"].duplicated()].tolist():
@@ -78,23 +68,17 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
         raise UserError(f"facts: nothing of {', '.join(map(repr, missing))}; all sources of the table are needed")
 
     ordered = frame.assign(row=frame.index).set_index("source").loc[list(sources)]
-    rows = ordered["row"].tolist()
-    values: dict[str, list[Any]] = {
-        name: [_read_fact(name, *its) for its in zip(rows, ordered[name], strict=True)] for name in columns
+    return {
+        NUMBERS[name]: [_read_fact(name, *fact) for fact in zip(ordered["row"], ordered[name], strict=True)]
+        for name in columns
     }
-    families = values.pop("family", [])
-    return Facts({NUMBERS[name]: numbers for name, numbers in values.items()}, families)
 
 
-def _read_fact(name: str, row: int, text: str) -> float | str:
+def _read_fact(name: str, row: int, text: str) -> float:
     try:
-        if name in NUMBERS:
-            return finite_number(text, name)
-        if not text:
-            raise ValueError("family is empty")
+        return finite_number(text, name)
     except ValueError as error:
         raise UserError(f"facts: row {row}: {error}") from error
-    return text
 
 
 @dataclass(frozen=True)
@@ -120,11 +104,11 @@ def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
         facts: Facts about the sources of the table.
     """
     elsewhere = -mean_ranks_elsewhere(comparable_ranks(table))
-    shape = len(facts.numbers), *elsewhere.shape
-    static = np.broadcast_to(np.array(list(facts.numbers.values())).reshape(*shape[:2], 1), shape)
+    shape = len(facts), *elsewhere.shape
+    static = np.broadcast_to(np.array(list(facts.values())).reshape(*shape[:2], 1), shape)
     scores = np.concatenate([elsewhere[None], static, table.scores])
     measured = measure_targets(scores, table.performances, table.known)
-    return Rankers([MEAN_RANK, *facts.numbers, *table.metrics], scores, measured)
+    return Rankers([MEAN_RANK, *facts, *table.metrics], scores, measured)
 
 
 def comparable_ranks(table: TransferTable) -> Floats:
@@ -156,8 +140,9 @@ def measure_resampled(table: TransferTable, counts: Floats) -> Floats:
         others = np.where(np.arange(len(table.targets)) == target, 0.0, counts)
         total, drawn = others @ ranks.T, others @ has_rank.T
         elsewhere = -np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
-        here = [target]
-        measured[:, here] = measure_targets(elsewhere[:, :, None], table.performances[:, here], table.known[:, here])
+        judged = [target]
+        performances, known = table.performances[:, judged], table.known[:, judged]
+        measured[:, judged] = measure_targets(elsewhere[:, :, None], performances, known)
     return measured
 
 
@@ -174,27 +159,24 @@ def given_mean_rank(table: TransferTable, rankers: Rankers) -> Floats:
 
 def require_distinct(table: TransferTable, facts: Facts) -> None:
     """Raise a UserError if a metric has the name of one of the audit's own rankers."""
-    taken = [name for name in (MEAN_RANK, *facts.numbers) if name in table.metrics]
-    if taken:
+    double = [name for name in (MEAN_RANK, *facts) if name in table.metrics]
+    if double:
         raise UserError(
-            f"table: {', '.join(taken)} is a metric of the table, and also the name of one of the audit's own rankers; "
-            "rename it, or leave it out by metrics"
+            f"table: {', '.join(double)} is a metric of the table, and also the name of one of the audit's own "
+            "rankers; rename it, or leave it out by metrics"
         )
 
 
 def varying_facts(facts: Facts) -> tuple[Facts, dict[str, str]]:
     """Leave out numbers that are the same for all sources; return the others, and the reasons by name."""
-    left_out = {name: SAME_FOR_ALL for name, values in facts.numbers.items() if len(set(values)) < 2}
-    numbers = {name: values for name, values in facts.numbers.items() if name not in left_out}
-    return replace(facts, numbers=numbers), left_out
+    left_out = {name: SAME_FOR_ALL for name, values in facts.items() if len(set(values)) < 2}
+    return {name: values for name, values in facts.items() if name not in left_out}, left_out
 
 
 def without(table: TransferTable, facts: Facts, left_out: Flags) -> tuple[TransferTable, Facts]:
     """Return a table and its facts without some of the sources `[n]`."""
-    others = np.flatnonzero(~left_out)
     rest = table.part(~left_out, np.ones(len(table.targets), dtype=np.bool_))
-    numbers = {name: [values[i] for i in others] for name, values in facts.numbers.items()}
-    return rest, Facts(numbers, [facts.families[i] for i in others] if facts.families else [])
+    return rest, {name: np.array(values)[~left_out].tolist() for name, values in facts.items()}
 
 
 def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
@@ -253,6 +235,8 @@ def _best(table: TransferTable, measured: Mapping[str, Floats], index: int) -> d
         "metrics": [name for name, best in zip(table.metrics, found.best, strict=True) if best],
         "tied": [name for name, tied in zip(table.metrics, found.tied, strict=True) if tied],
         "not_compared": {
-            metric: [table.targets[each] for each in np.flatnonzero(own)] for metric, own in missing if own.any()
+            metric: [table.targets[index] for index in np.flatnonzero(lacks)]
+            for metric, lacks in missing
+            if lacks.any()
         },
     }

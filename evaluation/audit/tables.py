@@ -4,12 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headstart.contract.tables.table import metric_titles
-from headstart.evaluation.audit.fidelity import fidelity_tables
-from headstart.evaluation.audit.helpful_pools import helpful_tables
-from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.estimates import INTERVAL, with_interval
-from headstart.evaluation.stability.study_tables import RATED, with_error
 from headstart.metrics.ranking.over_targets import LEVEL
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.output.markup import escape_markdown
@@ -66,29 +62,16 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
         caption = f"difference and correlation: {OVER_TARGETS}; better on: targets, by weighted Kendall"
         rows = _beyond_table(document, titles)
         tables.append(("Metrics beyond the mean rank on the other targets", caption, rows))
-    for kind in ("model", "family"):
-        if document[f"leave_one_{kind}_out"]:
-            caption = "mean over targets: from the lowest to the highest, and what was left out there"
-            rows = _left_out_table(document[f"leave_one_{kind}_out"], titles, escape)
-            tables.append((f"Leave one {kind} out, by weighted Kendall", caption, rows))
-
+    if document["leave_one_model_out"]:
+        caption = "mean over targets: from the lowest to the highest, and what was left out there"
+        rows = _left_out_table(document["leave_one_model_out"], titles, escape)
+        tables.append(("Leave one model out, by weighted Kendall", caption, rows))
     if document["holes"]:
         rows = _hole_rows(document["holes"], titles)
         tables.append(("Effect of holes, by weighted Kendall", OVER_TARGETS, rows))
 
     tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], escape)))
-    if document["win_rate_percent"]:
-        studied = pools_in_words(document)
-        caption = f"share of experiments in which a ranker is the best, ties in equal shares, with {studied}"
-        errors = (document["standard_error"] or {}).get("win_rate_percent", {})
-        rows = [["ranker", *RATED.values()]]
-        for name, rates in document["win_rate_percent"].items():
-            own = errors.get(name, {})
-            cells = [with_error(format_number(rates[each], ".1f"), own.get(each), ".2f") for each in RATED]
-            rows.append([titles[name], *cells])
-        tables.append(("Win rate in %", caption, rows))
-    tables += helpful_tables(document["helpful_pools"], titles, f"{OVER_TARGETS}; {pools_in_words(document)}")
-    return tables + fidelity_tables(document["fidelity"], titles, OVER_TARGETS)
+    return tables
 
 
 def ranker_table(document: Document, titles: Mapping[str, str] | None = None) -> Cells:
@@ -155,7 +138,7 @@ def _rank_table(ranks: Document, escape: Escape) -> Cells:
 
 def remarks(document: Document) -> list[str]:
     """Return sentences: how alike targets are, what metrics add to the mean rank, and what was not computed."""
-    ranks, stability, lines = document["ranks"], document["setup_stability"], [*document["notes"]]
+    ranks, lines = document["ranks"], [*document["notes"]]
     if ranks["mean_spearman"] is not None:
         lines.append(
             f"The rankings of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; "
@@ -163,25 +146,8 @@ def remarks(document: Document) -> list[str]:
         )
     lines += _best_metrics(document)
     lines += _against_mean_rank(document)
-    lines += effects_in_words(document["holes"], MEAN_RANK)
-    if any(value is not None for value in stability.values()):
-        errors = (document["standard_error"] or {}).get("setup_stability", {})
-        values = ", ".join(
-            f"{with_error(format_number(value, '.2f'), errors.get(name))} where the {name} varies"
-            for name, value in stability.items()
-        )
-        lines.append(f"Setup stability of the metrics over {pools_in_words(document)}: {values}.")
     left_out = [f"Left out: {name} ({reason})." for name, reason in document["left_out"].items()]
     return [*lines, *document["not_computed"], *left_out]
-
-
-def pools_in_words(document: Document) -> str:
-    """Return how many of how many pools are studied, and what stands after the sign ±."""
-    total, drawn = document["all_pools"], document["drawn_pools"]
-    total = total if isinstance(total, str) else f"{total:,}"
-    if drawn is None:
-        return f"all {total} pools"
-    return f"{drawn:,} pools drawn at random of {total} (±: standard error of drawing)"
 
 
 def _best_metrics(document: Document) -> list[str]:

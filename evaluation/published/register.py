@@ -228,7 +228,7 @@ TABLES: dict[str, PublishedTable] = {
             f"{_STABLE}/source_model_architectures_table.csv",
             "fb96320ae92cb504eb816eb7575e94163bcede1f5f3a5bb6c738e4c4845d1f51",
         ),
-        {"pool_size": 14},
+        {},
         Expected(19, 9, 171, 0.693, {"gbc": 0.427, "leep": -0.068, "nleep": 0.612, "logme": 0.409, "hscore": -0.017}),
     ),
 }

@@ -9,12 +9,10 @@ from matplotlib.figure import Figure
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import OVER_TARGETS, ranker_titles
 from headstart.evaluation.estimates import with_interval
-from headstart.evaluation.stability.study import COMPONENTS
-from headstart.evaluation.stability.study_tables import with_error
 from headstart.output.figures import ALARM, GRID, INK, drawing, fold, titles
 from headstart.output.markup import escape_names
 from headstart.output.results_folder import FigureFormat, ResultsFolder
-from headstart.output.tables import format_number, markdown_report, print_table
+from headstart.output.tables import markdown_report, print_table
 
 FILES = ("static_order.json", "static_order.md", "static_order.csv", "static_order.png")
 TITLE = "How much of a published table is one fixed order?"
@@ -70,7 +68,6 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
     """
     orders: Rows = [["table", "sources x targets", "mean rank on the other targets"]]
     beyond: Rows = [["table", "metric", "Kendall", "Kendall given the mean rank"]]
-    stability: Rows = [["table", *(f"{name} varies" for name in COMPONENTS)]]
     holes: Rows = [["table", "kept", "sources x targets", "mean rank on the other targets"]]
 
     for name, document in documents.items():
@@ -79,11 +76,6 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
         for metric in document["metrics"]:
             summaries = document["rankers"][metric]["kendall"], document["kendall_given_mean_rank"][metric]
             beyond.append([name, titles[metric], *map(with_interval, summaries)])
-        if any(value is not None for value in document["setup_stability"].values()):
-            errors = (document["standard_error"] or {}).get("setup_stability", {})
-            values = document["setup_stability"].items()
-            cells = [with_error(format_number(value, ".2f"), errors.get(each)) for each, value in values]
-            stability.append([name, *cells])
         for kept, part in document["holes"].items():
             order = with_interval(part["rankers"][MEAN_RANK])
             holes.append([name, kept, f"{part['sources']} x {part['targets']}", order])
@@ -91,7 +83,6 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
     return [
         ("Static order", f"weighted Kendall, {OVER_TARGETS}", orders),
         ("Metrics beyond the mean rank", OVER_TARGETS, beyond),
-        ("Setup stability of the metrics", "±: standard error of drawing pools", stability),
         ("Effect of holes", f"weighted Kendall, {OVER_TARGETS}", holes),
     ]
 

@@ -109,46 +109,32 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
 
 
 def describe_first(
-    first: str,
-    others: Sequence[str],
-    certainties: Mapping[str, Certainty],
-    alike: Sequence[str] = (),
-    untested: Sequence[str] = (),
+    first: Sequence[str], others: Sequence[str], certainties: Sequence[Certainty], metrics: int
 ) -> list[str]:
     """Return sentences on which source is first, and by how many metrics it is significantly better than the others.
 
     Args:
-        first: The source with the best mean rank.
+        first: The sources with the best mean rank.
         others: The other sources, best first.
-        certainties: By the titles of the metrics that rank.
-        alike: Those of the others that have the same mean rank as the first.
-        untested: Titles of the metrics that rank, but whose differences are not tested.
-
-    Returns:
-        A sentence, and one for every other source; one for all that do not differ from the first by any metric.
+        certainties: Of the metrics that rank and whose differences are tested.
+        metrics: Number of the metrics that rank.
     """
-    lines = [f"First by mean rank: {', '.join([first, *alike])}{', alike' if alike else ''}."]
+    lines = [f"First by mean rank: {', '.join(first)}{', alike' if len(first) > 1 else ''}."]
     if not certainties:
         return lines
 
-    subject, same = first if alike else "it", []
-    begin = first if alike else "It"
+    same = list(first[1:])
     for other in others:
-        signs = {title: certainty.compare(first, other) for title, certainty in certainties.items()}
-        better, worse, equal = ([title for title, sign in signs.items() if sign == kind] for kind in (1, -1, 0))
-        if len(equal) == len(signs):
+        signs = [certainty.compare(first[0], other) for certainty in certainties]
+        better, worse = signs.count(1), signs.count(-1)
+        if not better and not worse:
             same.append(other)
             continue
-        but = [f"worse under {', '.join(worse)}"] if worse else []
-        but += [f"no significant difference under {', '.join(equal)}"] if equal else []
-        but += [f"not tested under {', '.join(untested)}"] if untested else []
-        metrics = len(signs) + len(untested)
-        share = "every metric" if len(better) == metrics else f"{len(better)} of {metrics} metrics"
-        more = f" ({'; '.join(but)})" if but else ""
-        lines.append(f"{begin} is significantly better than {other} under {share}{more}.")
+        but = f", and worse under {worse}" if worse else ""
+        lines.append(f"{first[0]} is significantly better than {other} under {better} of {metrics} metrics{but}.")
 
     if same:
-        lines.append(f"No metric shows a significant difference between {subject} and {', '.join(same)}.")
+        lines.append(f"No metric shows a significant difference between {first[0]} and {', '.join(same)}.")
     return lines
 
 
@@ -196,20 +182,6 @@ class ScoredCandidates:
             if len(names) > 1 or (names and by_features):
                 saturated[metric] = names
         return saturated
-
-    @cached_property
-    def tied(self) -> dict[str, float]:
-        """The score that is the same for all candidates up to rounding errors, by metric.
-
-        Baselines and saturated metrics are left out.
-        """
-        tied = {}
-        for name, metric in self.metrics.items():
-            values = [scores[name].value for scores in self.scores.values()]
-            is_ranked = name in self.ranking.ranks or metric.baseline or name in self.saturated
-            if len(values) > 1 and not is_ranked and values[0] is not None and None not in values:
-                tied[name] = values[0]
-        return tied
 
     def missing(self, metric: str) -> dict[str, list[str]]:
         """Return the candidates without a score by a metric, by the reason."""

@@ -14,7 +14,7 @@ from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.transferability.catalogue import TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
-from headstart.output.progress import Progress
+from headstart.output.progress import Progress, track
 from headstart.output.tables import format_with_error
 
 Metrics = Mapping[str, TransferabilityMetric]
@@ -96,7 +96,7 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
     without: dict[str, list[Score]] = {name: [] for name in metrics}
     for part in range(parts.max() + 1):
         kept = parts != part
-        remaining = inputs.remaining(kept)
+        remaining = inputs.subset(kept)
         for name in metrics:
             if not scores[name].reason and not metrics[name].baseline:
                 without[name].append(score(name, kept[inputs.order], remaining))
@@ -149,6 +149,32 @@ def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]])
             compared[source][name] = replace(score, value=value, left_out=tuple(without))
 
     return compared
+
+
+def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: Metrics) -> list[dict[str, Score]]:
+    """Compute metrics of all targets, by name and of each target.
+
+    Every metric ranks targets with the best first: one whose lower scores are better has its sign reversed. The time of
+    a metric includes shared statistics that it is the first to need.
+
+    Args:
+        whole: The inputs of the data set.
+        targets: Labels of the classes of each target.
+        metrics: The metrics by name.
+    """
+    scores = []
+    for classes in track(targets, "metrics", "targets"):
+        inputs = whole.subset(np.isin(whole.labels, classes))
+        found = {name: score_one(metric.evaluate, inputs) for name, metric in metrics.items()}
+        scores.append({name: _comparable(found[name], metric, len(classes)) for name, metric in metrics.items()})
+    return scores
+
+
+def _comparable(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
+    """Reverse the sign of a score whose lower values are better, and compare the others with their bound."""
+    if metric.higher_is_better or score.value is None:
+        return compare_with_bound(score, metric, classes)
+    return replace(score, value=-score.value)
 
 
 def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inputs: Inputs) -> Score:

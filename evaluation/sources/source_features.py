@@ -1,7 +1,5 @@
 """Features of a target's photos by a source model, and from the same pass the probabilities of its head."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +12,6 @@ from headstart.contract.schema import ModelEntry
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed, prefix_extraction
 from headstart.evaluation.sources.scores import Metrics
 from headstart.evaluation.sources.targets import Target
-from headstart.metrics.arrays import Array, Floats
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
@@ -50,33 +47,6 @@ class SourceFeatures:
         if self.photos is None:
             return divide(self.labels, parts, seed)
         return divide_groups(self.photos, self.labels, parts, seed)
-
-    def probabilities(self) -> Probabilities | None:
-        """Return the source head's probabilities, `[samples, source classes]`; None where there is no head."""
-        return None if self.logits is None else Probabilities(self.logits)
-
-
-class Probabilities:
-    """Probabilities of a source head, the softmax of its logits, which are computed of the rows that are indexed.
-
-    Args:
-        logits: `[samples, source classes]`.
-    """
-
-    def __init__(self, logits: Array) -> None:
-        self.logits, self.shape, self.dtype = logits, logits.shape, np.dtype(np.float64)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.logits)
-
-    def __getitem__(self, rows: Array | slice) -> Floats:
-        """Compute the probabilities of some rows: a slice, indices or a mask."""
-        exponents = np.array(self.logits[rows], np.float64)
-        exponents -= exponents.max(1, keepdims=True)
-        np.exp(exponents, out=exponents)
-        exponents /= exponents.sum(1, keepdims=True)
-        return exponents
 
 
 def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options: Extraction) -> Job:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.sources import scores
 from headstart.evaluation.sources.scores import Score
-from headstart.metrics import arrays, transferability
+from headstart.metrics import arrays as array_module
+from headstart.metrics import transferability
 from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
@@ -38,7 +39,7 @@ class StoredScores:
     def __init__(self, cache: Path) -> None:
         self.folder = cache / "scores"
         # The code that scores depend on.
-        files = [Path(str(arrays.__file__)), Path(str(scores.__file__))]
+        files = [Path(str(array_module.__file__)), Path(str(scores.__file__))]
         files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
         self.code = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
@@ -49,10 +50,9 @@ class StoredScores:
             inputs: The inputs of the metrics.
             parts: The part of each photo that is left out, `[samples]`.
         """
-        features, labels, *probabilities = inputs.arrays
-        held = [features, labels, parts, *probabilities]
+        arrays = [inputs.features, inputs.labels, parts, *([] if inputs.logits is None else [inputs.logits])]
         return {
-            "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in held],
+            "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
             "facts": asdict(inputs.facts),
             "seed": inputs.seed,
             "code": self.code,
@@ -108,7 +108,7 @@ def _read(file: Path) -> Score:
 
 
 def _digest(array: Array) -> str:
-    """Return the SHA-256 of an array's values; probabilities are computed in parts."""
+    """Return the SHA-256 of an array's values, some rows at a time."""
     digest = hashlib.sha256()
     for first in range(0, len(array), DIGESTED_AT_ONCE):
         digest.update(np.ascontiguousarray(array[first : first + DIGESTED_AT_ONCE]).data)

@@ -189,7 +189,7 @@ def _score(
     stored, scores = StoredScores(cache), {}
     with Progress("metrics", len(features) * len(metrics) * (1 + resamples), "scores") as progress:
         for (target, source), found in features.items():
-            inputs = Inputs(found.features, found.labels, found.probabilities(), seed, facts[source])
+            inputs = Inputs(found.features, found.labels, found.logits, seed, facts[source])
             parts = found.divide(resamples, seed)
             identity = stored.identity(inputs, parts)
             known = stored.find(identity, list(metrics))

@@ -1,8 +1,8 @@
-"""The figures of a study: all targets together, one component varying at a time, and the graph of a few experiments."""
+"""The figure of a study: metrics against each other in all experiments, or how alike they rank the sources."""
 
 import math
 from collections.abc import Sequence
-from types import MappingProxyType
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,23 +13,14 @@ from matplotlib.lines import Line2D
 
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import mean_over_targets
-from headstart.evaluation.stability.experiment_graph import plot_graph
-from headstart.evaluation.stability.figure_choice import (
-    Examples,
-    FigureChoice,
-    Panel,
-    varying_measure,
-    varying_pool,
-    varying_target,
-)
-from headstart.evaluation.stability.study import TIED, Study
+from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.pools import in_words
-from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
+from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten, width_of_names
 
-# Inches of the panels of all pairs, of a single pair, and of two experiments that differ in one component.
-PANEL, SINGLE_PANEL, COMPONENT_PANEL = 2.5, 5.0, 3.1
+# Inches of the panels of all pairs, and of a single pair.
+PANEL, SINGLE_PANEL = 2.5, 5.0
 PANELS_ACROSS = 5
 # Metrics of which all pairs are plotted.
 MOST_METRICS = 6
@@ -39,54 +30,29 @@ LEGEND_LINE = 0.19
 CELL = 0.45
 # Correlations further from 0 are dark cells, with white numbers.
 DARK = 0.6
-HEADLINES = {
-    "target": "Another target, another winner",
-    "measure": "Another measure, another winner",
-    "pool": "Another pool, another winner: points on both sides",
-}
+MEASURE = MEASURES.index("weighted_kendall")
 
 
 @drawing()
-def plot_study(
-    study: Study, choice: FigureChoice, measure: Measure, examples: Examples = MappingProxyType({})
-) -> dict[str, Figure]:
-    """Plot the scatter of outcomes, the effect of single components, and the graph of a few experiments.
+def plot_study(study: Study) -> dict[str, Figure]:
+    """Plot the metrics of a study, by weighted Kendall.
 
-    After figures 2 and 4, 3 and 5, and 1 of Agostinelli et al., How stable are transferability metrics evaluations?,
-    ECCV 2022.
+    After figures 2 and 4 of Agostinelli et al., How stable are transferability metrics evaluations?, ECCV 2022.
 
     Args:
         study: A complete study.
-        choice: Content of the figures.
-        measure: Measure where it does not vary, and neither the choice nor an example has one.
-        examples: Examples of the paper that parts show where the choice has no other.
 
     Returns:
-        `scatter`, or `agreement` for more than six metrics of which no two are chosen. Then `components` and, if the
-        study has two targets with two common pools, `experiments`.
+        `scatter`, every pair of metrics against each other; or `agreement` for more than six metrics.
     """
-    parts = choice.of_parts(examples)
-    measures = {part: MEASURES.index(its.measure or measure) for part, its in parts.items()}
-    panels = {
-        "target": varying_target(study, parts["target"], measures["target"]),
-        "measure": varying_measure(study, parts["measure"]),
-        "pool": varying_pool(study, parts["pool"], measures["pool"]),
-    }
-    if choice.metrics is None and len(study.table.metrics) > MOST_METRICS:
-        metrics = {"agreement": plot_agreement(study.table)}
-    else:
-        metrics = {"scatter": _plot_scatter(study, choice, MEASURES.index(choice.measure or measure))}
-    figures = {
-        **metrics,
-        "components": _plot_components(study, panels),
-        "experiments": plot_graph(study, parts["graph"], measures["graph"]),
-    }
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    if len(study.table.metrics) > MOST_METRICS:
+        return {"agreement": plot_agreement(study.table)}
+    return {"scatter": _plot_scatter(study)}
 
 
-def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
+def _plot_scatter(study: Study) -> Figure:
     """Plot a panel for each pair of metrics, every point an experiment, coloured by its target."""
-    pairs = choice.pairs(study.table)
+    pairs = list(combinations(range(len(study.table.metrics)), 2))
     side = SINGLE_PANEL if len(pairs) == 1 else PANEL
     across = min(len(pairs), PANELS_ACROSS)
     down = -(-len(pairs) // across)
@@ -94,7 +60,7 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     grid = figure.subplots(down, across, squeeze=False)
 
     styles = _styles(len(study.table.targets))
-    values = study.shown[:, :, measure]
+    values = study.shown[:, :, MEASURE]
     points = values.reshape(-1, values.shape[-1])
     targets = np.tile(np.arange(len(styles)), len(values))
     colours = np.array([to_rgb(style.colour) for style in styles])[targets]
@@ -114,7 +80,7 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     if len(set(styles)) == len(styles):
         target = "a target"
         _add_targets(figure, study.table.targets, styles)
-    title = f"Two metrics by {_title(measure)}; a point is a source pool with {target}{_shown(study)}"
+    title = f"Two metrics by weighted Kendall; a point is a source pool with {target}{_shown(study)}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -131,30 +97,9 @@ def _add_targets(figure: Figure, targets: Sequence[str], styles: Sequence[LineSt
     figure.set_figwidth(figure.get_figwidth() + legend.get_window_extent().width / figure.dpi)
 
 
-def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
-    """Plot a row for each component, in which only that component and the pool vary."""
-    figure = Figure(figsize=(2 * COMPONENT_PANEL + 0.6, 3 * 3.35), layout="constrained")
-    styles, targets = _styles(len(study.table.targets)), shorten(study.table.targets)
-    rows = figure.subfigures(3, 1, squeeze=False, hspace=0.04)[:, 0]
-    for letter, row, (component, panels) in zip("abc", rows, panels_of.items(), strict=True):
-        row.suptitle(f"({letter}) {HEADLINES[component]}{_shown(study)}", x=0.02, ha="left", fontsize=11)
-        limits = _limits(np.concatenate([panel.points(study) for panel in panels]))
-        for axes, panel in zip(row.subplots(1, 2), panels, strict=False):
-            points, style = panel.points(study), styles[panel.target]
-            axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
-            _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
-            _write_shares(axes, points)
-            axes.set_title(
-                fold(f"{targets[panel.target]}, {_title(panel.measure)}", 0.8 * COMPONENT_PANEL, 9), fontsize=9
-            )
-        for axes in row.axes[len(panels) :]:
-            axes.set_axis_off()
-    return figure
-
-
 def _shown(study: Study) -> str:
     """Return which pools the figures show, if these are not all."""
-    shown, total = len(study.shown_pools), study.pools.all
+    shown, total = len(study.shown), study.pools.all
     return f"\n{shown:,} pools drawn at random of {in_words(total)}" if shown < total else ""
 
 
@@ -169,17 +114,6 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.locator_params(nbins=5)
 
 
-def _write_shares(axes: Axes, points: Floats) -> None:
-    """Write how many of the points lie above and below the line."""
-    if not len(points):
-        return
-    difference = points[:, 1] - points[:, 0]
-    above, below = float((difference > TIED).mean()), float((difference < -TIED).mean())
-    text: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 9}
-    axes.text(0.04, 0.96, f"{100 * above:.0f} % above", ha="left", va="top", **text)
-    axes.text(0.96, 0.04, f"{100 * below:.0f} % below", ha="right", va="bottom", **text)
-
-
 def _limits(values: Floats) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     if not len(known):
@@ -187,10 +121,6 @@ def _limits(values: Floats) -> tuple[float, float]:
     low, high = float(known.min()), float(known.max())
     margin = max(0.04 * (high - low), 0.02)
     return low - margin, high + margin
-
-
-def _title(measure: int) -> str:
-    return EVALUATION_MEASURES[MEASURES[measure]].title
 
 
 def _styles(count: int) -> list[LineStyle]:

@@ -1,12 +1,10 @@
 """The experiments of a stability study, in blocks of source pools, and the standard errors of drawing these."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from headstart.contract.tables.table import TransferTable
@@ -49,11 +47,10 @@ class Study:
         table: Scores and performances.
         pools: The pools.
         batches: Sums over the experiments of each batch of pools; one batch if all pools are studied.
-        shown_pools: A random sample of the pools, for figures, `[shown, k]`.
-        shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
+        shown: Outcomes of a random sample of the pools, for the figure, `[shown, t, e, m]`; NaN where a target is in
+            the pool.
         by_target: The share of each target in it if the measure or the pool varies. The agreement without each target
             if the target varies.
-        used: Pools that each target uses, `[t]`.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
         wins: Experiments that each metric wins.
@@ -63,10 +60,8 @@ class Study:
     table: TransferTable
     pools: Pools
     batches: list[Batch]
-    shown_pools: Indices
     shown: Floats
     by_target: dict[str, AgreementsByTarget]
-    used: NDArray[np.int64]
     experiments: int = 0
     undefined: int = 0
     wins: Wins = field(init=False)
@@ -82,18 +77,12 @@ class Study:
         }
 
 
-def run_study(
-    table: TransferTable,
-    pools: Pools,
-    each_block: Callable[[Indices, Floats], object] = lambda pools, outcomes: None,
-) -> Study:
+def run_study(table: TransferTable, pools: Pools) -> Study:
     """Compute the outcome of every metric for every pool, target and measure, and summarize them.
 
     Args:
         table: Scores and performances.
         pools: The pools.
-        each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`, in the order of
-            `pools`. Outcomes are NaN if a target is in the pool.
 
     Returns:
         Setup stability, wins and a sample of the outcomes.
@@ -105,10 +94,8 @@ def run_study(
         table,
         pools,
         [Batch.zeros(*groups, metrics) for _ in range(pools.batches)],
-        shown_pools=np.empty((len(sample), pools.size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
         by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
-        used=np.zeros(len(table.targets), dtype=np.int64),
     )
 
     start = 0
@@ -116,12 +103,10 @@ def run_study(
     with threadpool_limits(1), Progress("study", pools.count, "pools") as progress:
         for block, batch_of in pools.blocks(_block_size(table)):
             outcomes, used = pool_outcomes(table, block)
-            each_block(block, outcomes)
             _add_block(study, outcomes, used, batch_of)
 
-            here = slice(*np.searchsorted(sample, (start, start + len(block))))
-            shown = sample[here] - start
-            study.shown_pools[here], study.shown[here] = block[shown], outcomes[shown]
+            in_block = slice(*np.searchsorted(sample, (start, start + len(block))))
+            study.shown[in_block] = outcomes[sample[in_block] - start]
             start += len(block)
             progress.show(start)
 
@@ -139,7 +124,6 @@ def _block_size(table: TransferTable) -> int:
 def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
     """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
     vectors, defined = agreement_vectors(outcomes, TIED)
-    study.used += used.sum(axis=0)
     experiments = int(used.sum()) * len(MEASURES)
     study.experiments += experiments
     study.undefined += experiments - int(defined.sum())
@@ -152,8 +136,8 @@ def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -
     study.by_target["measure"].add(means.T)
 
     for index in np.unique(batch_of):
-        here = slice(*np.searchsorted(batch_of, (index, index + 1)))
-        study.batches[index].add(outcomes[here], TIED, vectors[here], defined[here])
+        rows = slice(*np.searchsorted(batch_of, (index, index + 1)))
+        study.batches[index].add(outcomes[rows], TIED, vectors[rows], defined[rows])
 
 
 def _summarize(study: Study) -> None:
@@ -194,15 +178,15 @@ def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
     outcomes = np.full((*used.shape, len(MEASURES), len(table.metrics)), np.nan)
 
     for target, known in enumerate(table.known.T):
-        here = np.flatnonzero(used[:, target])
-        there = known[pools[here]]
-        count = there.sum(axis=1)
+        rows = np.flatnonzero(used[:, target])
+        has_cell = known[pools[rows]]
+        count = has_cell.sum(axis=1)
         # Pools of one size at a time; all have the same unless the table has holes.
         for size in np.unique(count[(count > 1) & (2 * count >= pools.shape[1])]).tolist():
             alike = count == size
-            members = pools[here[alike]][there[alike]].reshape(-1, size)
+            members = pools[rows[alike]][has_cell[alike]].reshape(-1, size)
             scores, performances = table.scores[:, :, target], table.performances[:, target]
-            outcomes[here[alike], target] = measure_pools(scores, performances, members)
+            outcomes[rows[alike], target] = measure_pools(scores, performances, members)
     return outcomes, used
 
 
@@ -238,12 +222,7 @@ def without_batches(study: Study) -> dict[str, Floats]:
 
 def win_rate_errors(study: Study, ties: Ties) -> Floats:
     """Compute the standard errors of the win rates `[m, e + 1]` in percentage points; NaN if all pools are studied."""
-    return standard_error(win_rates_without_batches(study, ties))
-
-
-def win_rates_without_batches(study: Study, ties: Ties) -> Floats:
-    """Compute the win rates without each batch in per cent, `[batches, m, e + 1]`."""
-    return np.stack([(study.wins - batch.wins).percent(ties) for batch in study.batches])
+    return standard_error(np.stack([(study.wins - batch.wins).percent(ties) for batch in study.batches]))
 
 
 def tied_errors(study: Study) -> Floats:

@@ -13,7 +13,6 @@ from headstart.evaluation.stability.study import (
     standard_error,
     tied_errors,
     win_rate_errors,
-    win_rates_without_batches,
     without_batches,
 )
 from headstart.metrics.arrays import Floats
@@ -30,10 +29,6 @@ RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEA
 TIES: tuple[Ties, ...] = ("split", "last")
 # The columns that say how many pools there are, and how many are drawn; empty if all are studied.
 POOLS = "all_pools", "drawn_pools"
-# Drawn pools that a target should use; with fewer, its share in an estimate and in the standard error is unreliable.
-FEW = 100
-# Standard errors of drawing that a lead should have.
-SURE = 2
 # Smaller differences between rates are rounding errors.
 SAME = 1e-9
 
@@ -142,7 +137,6 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         **rates,
         "tied_winners_percent": dict(zip(MEASURES, map(finite, wins.tied_percent()), strict=True)),
         "standard_error": _errors(study) if study.pools.drawn else None,
-        "few_pools": few_pools(study),
         "leave_one_target_out": {
             "setup_stability": {name: finite_ends((each.min(), each.max())) for name, each in without.items()},
             **ranges,
@@ -235,7 +229,7 @@ def print_study(study: Study, ties: Ties) -> None:
         counted = "shared equally" if kind == "split" else "counted for the last metric"
         caption = f"in brackets: from the lowest to the highest with one target left out{drawn}"
         print_table(f"Win rate in % (ties={kind}: {counted})", _win_rate_cells(study, kind), caption)
-    print_lines([*_effects_of_ties(study), *_effects_of_targets(study, ties)])
+    print_lines(_effects_of_ties(study))
 
 
 def pools_in_words(study: Study) -> list[str]:
@@ -243,21 +237,10 @@ def pools_in_words(study: Study) -> list[str]:
     pools = study.pools
     if not pools.drawn:
         return []
-    few = [f"{target} ({count:,})" for target, count in few_pools(study).items()]
-    targets = [f"Few of these pools lack the sources that a target excludes: {', '.join(few)}."] if few else []
     return [
         f"Estimates from {pools} (seed {pools.seed}). Their standard errors are those of drawing pools alone, by the "
         f"jackknife over {pools.batches} independent batches, in each of which all sources are equally often.",
-        *targets,
     ]
-
-
-def few_pools(study: Study) -> dict[str, int]:
-    """Return the targets that use few of the drawn pools, because the others hold sources that they exclude."""
-    least = min(FEW, study.pools.drawn or 0)
-    return {
-        target: count for target, count in zip(study.table.targets, study.used.tolist(), strict=True) if count < least
-    }
 
 
 def _win_rate_cells(study: Study, ties: Ties) -> list[list[str]]:
@@ -286,33 +269,6 @@ def _effects_of_ties(study: Study) -> list[str]:
             ]
             lines.append(f"{measure}: the choice of ties changes the leader: {' but '.join(named)}.")
     return lines
-
-
-def _effects_of_targets(study: Study, ties: Ties) -> list[str]:
-    """Return sentences that say for which measures the leader depends on a single target."""
-    percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
-    drawn = win_rates_without_batches(study, ties)
-    lines = []
-    for column, measure in enumerate(RATED.values()):
-        if np.isnan(left_out[:, :, column]).any():
-            continue
-        leaders = _leaders(percent[:, column])
-        without = zip(study.table.targets, left_out[:, :, column], strict=True)
-        changed = [target for target, rates in without if _leaders(rates) != leaders]
-        exceptions = f"one of {', '.join(changed)}" if len(changed) > 1 else "".join(changed)
-        condition = f"unless {exceptions} is left out" if changed else "whichever target is left out"
-        verb = "leads" if len(leaders) == 1 else "lead"
-        unsure = unsure_lead(percent[:, column], drawn[:, :, column])
-        lines.append(f"{measure}: {_titles(study, leaders)} {verb} with ties={ties}, {condition}{unsure}.")
-    return lines
-
-
-def unsure_lead(rates: Floats, without: Floats) -> str:
-    """Return where a lead may come from drawing pools, by rates `[m]` and those without each batch, `[batches, m]`."""
-    second, first = np.argsort(rates, kind="stable")[-2:]
-    error = float(standard_error(without[:, first] - without[:, second]))
-    unsure = rates[first] - rates[second] < SURE * error
-    return f"; the lead is less than {SURE} standard errors of drawing pools" if unsure else ""
 
 
 def _leaders(percent: Floats) -> list[int]:

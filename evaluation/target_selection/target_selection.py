@@ -13,10 +13,10 @@ from headstart.datamodules import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.evaluation.embeddings import networks_of
 from headstart.evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
+from headstart.evaluation.sources.scores import score_targets
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import source_facts, source_features, source_job
 from headstart.evaluation.sources.targets import Split, read_target
-from headstart.evaluation.target_selection.scores import score_targets
 from headstart.evaluation.target_selection.target_ranking import RankedTargets, print_target_ranking, target_report
 from headstart.metrics.transferability.inputs import ClassShare, Inputs, sample_targets
 from headstart.output.errors import UserError
@@ -99,7 +99,7 @@ def target_selection(
 
     features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
     facts = source_facts(networks, chosen)[source]
-    inputs = Inputs(features.features, features.labels, features.probabilities(), seed, facts)
+    inputs = Inputs(features.features, features.labels, features.logits, seed, facts)
     scores = dict(zip(described, score_targets(inputs, pool, chosen), strict=True))
     reached = {name: value for (_, name), value in performed.values.items()}
     warnings = {name: warning for (_, name), warning in performed.warnings.items()}

@@ -1,9 +1,8 @@
 """The catalogue of transferability metrics, from which commands compute, rank, print and list them."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -43,7 +42,6 @@ class TransferabilityMetric:
         data: The attributes of `Inputs` that the function takes first. A metric of `probabilities` needs a source
             head; one of `facts` is the same for all targets.
         options: Options of the function, by name.
-        without_variant: An option and its value with which all variants are the same; None for no such value.
         higher_is_better: Whether a higher score means that the source transfers better. This is false for a baseline
             only, whose sign is reversed where targets are ranked.
         baseline: How the metric follows from the labels of the target alone, or from the source alone. It is then the
@@ -68,7 +66,6 @@ class TransferabilityMetric:
     function: Callable[..., Any]
     data: tuple[str, ...] = ("statistics",)
     options: Mapping[str, Any] = field(default_factory=dict)
-    without_variant: tuple[str, Any] | None = None
     higher_is_better: bool = True
     baseline: str = ""
     is_default: bool = True
@@ -82,14 +79,6 @@ class TransferabilityMetric:
         """The options that the function has, with their defaults."""
         parameters = inspect.signature(self.function).parameters
         return {name: each.default for name, each in parameters.items() if name not in (*ARGUMENTS, *self.data)}
-
-    @property
-    def variant(self) -> str | None:
-        """The variant that is computed, of a metric that has several; None where all are the same."""
-        options = {**self.defaults, **self.options}
-        if "variant" not in self.defaults or self.without_variant in list(options.items()):
-            return None
-        return str(options["variant"])
 
     def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
         """Compute the score of one source model on one target, or its terms."""
@@ -112,25 +101,6 @@ class TransferabilityMetric:
         return lambda kept, _: prepared()(kept)
 
 
-def title_with_options(title: str, options: str) -> str:
-    """Return the title of a metric with options, such as `GBC (diagonal)` or `PARC (components 32, published)`.
-
-    The variant is always among the options in the title, for a metric that has several.
-
-    Args:
-        title: Title of the metric without options.
-        options: The options as in the metric's name, such as `covariance=diagonal` or `components_per_class=2`.
-    """
-    metric = next(each for each in METRICS.values() if each.title == title)
-    given = dict(re.findall(r"(\w+)=([^,]*)", options))
-    variant = replace(metric, options=given).variant
-    if given and variant and "variant" not in given:
-        options = f"{options}, variant={variant}"
-    # A value that is a word needs no name.
-    short = re.sub(r"\w+=(?!(?:true|false|null)\b)([^\W\d]\w*)(?=, |$)", r"\1", options)
-    return f"{title} ({re.sub('[_=]', ' ', short)})"
-
-
 def _zero(classes: int) -> float:
     return 0.0
 
@@ -149,7 +119,6 @@ METRICS: dict[str, TransferabilityMetric] = {
         "GBC",
         "overlap of the classes as Gaussians (Bhattacharyya), negative",
         gbc,
-        without_variant=("covariance", "diagonal"),
         bound=_zero,
     ),
     "leep": TransferabilityMetric(
@@ -170,8 +139,6 @@ METRICS: dict[str, TransferabilityMetric] = {
         "LogME",
         "evidence of a linear model of the labels",
         log_me,
-        # The name alone means the published metric.
-        without_variant=("variant", "published"),
     ),
     "h_score": TransferabilityMetric(
         "H-score",

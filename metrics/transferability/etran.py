@@ -11,7 +11,7 @@ from headstart.metrics.transferability.fisher_discriminant import (
     rows_and_axes,
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
-from headstart.metrics.transferability.variants import Variant, check_variant
+from headstart.metrics.transferability.variants import Variant, check_choice
 
 # The released program weights the terms so, and takes this share of the samples, in thousandths, for the energy.
 WEIGHTS = np.array([0.15, 0.85])
@@ -46,7 +46,7 @@ def etran_terms(
     Raises:
         ValueError: The variant is none of these, or the features or labels do not fit.
     """
-    check_variant(variant)
+    check_choice("variant", variant, Variant)
     statistics = statistics_of(features, labels)
     energies = _energies(statistics.centred + statistics.mean)
     count = max(1, LOWEST * statistics.samples // 1000)

@@ -1,11 +1,12 @@
 """Gaussian Bhattacharyya coefficient (GBC)."""
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, like, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of, sum_by_class
+from headstart.metrics.transferability.variants import check_choice
 
 Covariance = Literal["spherical", "diagonal"]
 Variant = Literal["textbook", "released"]
@@ -43,7 +44,8 @@ def gbc(
     Raises:
         ValueError: An option is none of those above, or the features or labels do not fit.
     """
-    check_options(covariance, variant)
+    check_choice("covariance", covariance, Covariance)
+    check_choice("variant", variant, Variant)
     if pca is not None:
         check_integer("pca", pca, 1)
     statistics = statistics_of(features, labels)
@@ -51,13 +53,6 @@ def gbc(
     means, deviations = statistics.class_moments(rows)
     variances = sum_by_class(deviations**2, statistics.class_sizes) / statistics.counts
     return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
-
-
-def check_options(covariance: str, variant: str) -> None:
-    """Raise a ValueError for options that GBC does not have."""
-    for name, value, kind in (("covariance", covariance, Covariance), ("variant", variant, Variant)):
-        if value not in get_args(kind):
-            raise ValueError(f"{name} must be {' or '.join(get_args(kind))}, not {value!r}")
 
 
 def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.variants import Variant, check_variant
+from headstart.metrics.transferability.variants import Variant, check_choice
 
 # Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
 TOLERANCE = 1e-8
@@ -54,7 +54,7 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None, var
     Raises:
         ValueError: There is no such variant, or the features or labels do not fit.
     """
-    check_variant(variant)
+    check_choice("variant", variant, Variant)
     statistics = statistics_of(features, labels)
     xp, samples, dimensions = namespace(statistics.counts), statistics.samples, statistics.dimensions
     spectrum = statistics.uncentred_spectrum

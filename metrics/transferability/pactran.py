@@ -9,7 +9,7 @@ from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
 from headstart.metrics.transferability.linear_probe import fit_logistic
-from headstart.metrics.transferability.variants import Variant, check_variant
+from headstart.metrics.transferability.variants import Variant, check_choice
 
 # Two of the grid that the paper searches.
 PENALTY_SHARE = 1.0
@@ -59,7 +59,7 @@ def pactran(
     Raises:
         ValueError: An option is none of those above, or the features or labels do not fit.
     """
-    check_variant(variant)
+    check_choice("variant", variant, Variant)
     for name, value in (("penalty_share", penalty_share), ("prior_variance", prior_variance)):
         if not (isinstance(value, Real) and value > 0):
             raise ValueError(f"{name} must be above 0, not {value!r}")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.variants import Variant, check_variant
+from headstart.metrics.transferability.variants import Variant, check_choice
 
 # Pairs, which are ranked, grow with the square of the samples.
 PROBES = 2000
@@ -79,7 +79,7 @@ def prepare_parc(
         variant: As `parc`.
         components: As `parc`.
     """
-    check_variant(variant)
+    check_choice("variant", variant, Variant)
     if components is not None:
         check_integer("components", components, 2)
     check_integer("probes", probes, 2)

@@ -3,6 +3,7 @@
 Rows are stored in their own precision, so memory grows with the number of samples, and processes are joined row by row.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,16 +13,17 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
 from headstart.metrics.transferability.feature_statistics import check_labels
-from headstart.metrics.transferability.gbc import PRINCIPAL_COMPONENTS, Covariance, check_options, gbc
-from headstart.metrics.transferability.gbc import Variant as GBCVariant
+from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.leep import leep
 from headstart.metrics.transferability.log_me import log_me
-from headstart.metrics.transferability.variants import Variant, check_variant
 
 
 class _OfRows(Metric):
     """A function of all rows and their labels.
+
+    Args:
+        **options: Options of the function, and those of any metric of torchmetrics.
 
     Attributes:
         rows: Batches of what the function takes first.
@@ -35,9 +37,10 @@ class _OfRows(Metric):
     rows: list[Tensor]
     labels: list[Tensor]
 
-    def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.options = options
+    def __init__(self, **options: Any) -> None:
+        names = inspect.signature(type(self).function).parameters
+        self.options = {name: value for name, value in options.items() if name in names}
+        super().__init__(**{name: value for name, value in options.items() if name not in names})
         self.add_state("rows", [], dist_reduce_fx="cat")
         self.add_state("labels", [], dist_reduce_fx="cat")
 
@@ -71,66 +74,25 @@ class _OfRows(Metric):
 
 
 class GBC(_OfRows):
-    """GBC, see `headstart.metrics.transferability.gbc`.
-
-    Args:
-        covariance: `spherical` or `diagonal`.
-        pca: Number of principal components, at most; None keeps the features.
-        variant: `textbook` or `released`.
-        **kwargs: As for any metric of torchmetrics.
-    """
+    """GBC, see `headstart.metrics.transferability.gbc`."""
 
     function = staticmethod(gbc)
 
-    def __init__(
-        self,
-        covariance: Covariance = "spherical",
-        pca: int | None = PRINCIPAL_COMPONENTS,
-        variant: GBCVariant = "textbook",
-        **kwargs: Any,
-    ) -> None:
-        check_options(covariance, variant)
-        super().__init__({"covariance": covariance, "pca": pca, "variant": variant}, **kwargs)
-
 
 class HScore(_OfRows):
-    """H-score, see `headstart.metrics.transferability.h_score`.
-
-    Args:
-        shrinkage: Whether the covariance is shrunk.
-        **kwargs: As for any metric of torchmetrics.
-    """
+    """H-score, see `headstart.metrics.transferability.h_score`."""
 
     function = staticmethod(h_score)
 
-    def __init__(self, shrinkage: bool = False, **kwargs: Any) -> None:
-        super().__init__({"shrinkage": shrinkage}, **kwargs)
-
 
 class LogME(_OfRows):
-    """LogME, see `headstart.metrics.transferability.log_me`.
-
-    Args:
-        variant: `published` or `released`.
-        **kwargs: As for any metric of torchmetrics.
-    """
+    """LogME, see `headstart.metrics.transferability.log_me`."""
 
     function = staticmethod(log_me)
 
-    def __init__(self, variant: Variant = "published", **kwargs: Any) -> None:
-        check_variant(variant)
-        super().__init__({"variant": variant}, **kwargs)
-
 
 class LEEP(_OfRows):
-    """LEEP, see `headstart.metrics.transferability.leep`; it takes probabilities in place of features.
-
-    Args:
-        **kwargs: As for any metric of torchmetrics.
-    """
+    """LEEP, see `headstart.metrics.transferability.leep`; it takes probabilities in place of features."""
 
     function = staticmethod(leep)
     name = "probabilities"
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__({}, **kwargs)

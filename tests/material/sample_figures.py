@@ -16,7 +16,6 @@ from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.forecast.files import plot_forecast
 from headstart.evaluation.published.static_order import plot_static_order
-from headstart.evaluation.stability.figure_choice import FigureChoice
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
@@ -138,6 +137,6 @@ def _study(folder: Path) -> dict[str, Figure]:
         names, sources = ([f"{what} {i}" for i in range(count)] for what, count in (("metric", metrics), ("source", 6)))
         scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
         table = TransferTable.complete(names, sources, ["ade", "city", "coco"], scores, performances)
-        plots = plot_study(run_study(table, Pools(6, 4)), FigureChoice(), "kendall")
+        plots = plot_study(run_study(table, Pools(6, 4)))
         figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
-    return {name: figure for name, figure in figures.items() if "of_many" not in name or "agreement" in name}
+    return figures

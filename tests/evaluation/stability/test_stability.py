@@ -5,10 +5,12 @@ from functools import partial
 from math import comb
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from headstart.tests.material.mistakes import error_line
-from headstart.tests.material.score_tables import SCORES, SOURCES, run, write_table
+from headstart.tests.material.score_tables import PERFORMANCES, SCORES, SOURCES, run, write_table
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -39,7 +41,6 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     assert left_out["first"]["kendall"] == [0, 50]
     assert left_out["second"]["average"] == [50, 100]
     printed = capsys.readouterr().out
-    assert "average: second leads with ties=split, unless one of t1, t2 is left out." in printed
     # Two of three pairs of targets contradict each other.
     assert document["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
     assert document["leave_one_target_out"]["setup_stability"]["target"] == pytest.approx([-1, 1])
@@ -74,27 +75,60 @@ def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytes
     assert document["undefined_experiments"] == document["experiments"]
     rates = document["win_rate_percent"]["first"]
     assert rates == {"weighted_kendall": None, "kendall": None, "pearson": None, "rel_at_1": 50, "average": 50}
-    assert not (tmp_path / "out" / "experiments.png").exists(), "there are no two targets to connect"
     printed = capsys.readouterr().out
     assert "Experiments with several winners: 100.0 % Rel@1." in printed
     assert "nan" not in printed
 
 
+def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out"
+    document = run(table, output, "--pool_size=4")
+    with (output / "win_rates.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 5 * len(SCORES)
+    for row in rows:
+        rates = document[f"win_rate_percent_ties_{row['ties']}"][row["metric"]]
+        assert float(row["percent"]) == rates[row["measure"]]
+    with (output / "setup_stability.csv").open() as file:
+        assert {row["varying"]: float(row["setup_stability"]) for row in csv.DictReader(file)} == document[
+            "setup_stability"
+        ]
+    with Image.open(output / "scatter.png") as picture:
+        assert np.ptp(np.asarray(picture.convert("L"))) > 150
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "leader: H-score and right with ties=split (34.4 %) but right with ties=last (100.0 %)" in printed
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_metrics_with_the_same_scores_share_their_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = dict.fromkeys(("gbc", "GBC+", "gbc_é"), PERFORMANCES)
+    run(write_table(tmp_path / "table.csv", ["t0", "t1"], same), tmp_path / "out", "--pool_size=4")
+    assert capsys.readouterr().out.count("33.3 [33.3, 33.3]") == 3 * 5
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_study_of_another_table_is_not_replaced_unasked(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run(table, tmp_path / "out", "--pool_size=4")
+    assert run(table, tmp_path / "out", "--pool_size=4")["setup_stability"] == first["setup_stability"]
+    other = write_table(tmp_path / "other.csv", ["t0", "t1"], SCORES)
+    for studied, options, key in (
+        (other, ["--pool_size=4"], "table/sha256"),
+        (table, ["--pool_size=3"], "pool_size"),
+        (table, ["--pool_size=4", "--metrics=[gbc, right]"], "metrics"),
+    ):
+        line = error_line(capsys, partial(run, studied, tmp_path / "out", *options), 1)
+        assert f"holds results of another configuration ({key}); " in line
+    assert run(other, tmp_path / "out", "--pool_size=4", "--overwrite=true")["targets"] == ["t0", "t1"]
+
+
 MISTAKES = [
     (["--pool_size=7"], "pool_size: 7 is given; 2 to 6 is allowed"),
     (["--pool_size=3", "--pools=5"], "pools: 5 is given; 40 or more are needed"),
-    (["--pool_size=1"], "pool_size: 1 is given; 2 to 6 is allowed"),
     (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
     (["--metrics=[right, foo]"], "metrics: 'foo' not in the table; it has right, gbc, h_score, leep"),
     (["--metrics=[right]"], "metrics: right given; two or more are needed, none of them twice"),
-    (["--metrics=[leep, gbc, leep]"], "metrics: leep, gbc, leep given; two or more"),
-    (["--metrics=[]"], "metrics: none given; two or more"),
-    (["--figures.metrics=[right]"], "figures.metrics: ['right'] given; two different ones"),
-    (["--figures.metrics=[right, wrong]"], "figures.metrics: 'wrong' is not in the study, which has"),
-    (["--figures.target=t9"], "figures.target: 't9' is not in the study, which has t0, t1, t2, t3"),
-    (["--figures.targets=[t0, t9]"], "figures.targets: 't9' is not in the study, which has t0, t1, t2, t3"),
-    (["--figures.targets=[t0, t0]"], "figures.targets: ['t0', 't0'] given; two different ones are compared"),
-    (["--figures.measures=[pearson]"], "figures.measures: ['pearson'] given; two different ones are compared"),
 ]
 
 

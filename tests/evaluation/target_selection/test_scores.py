@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.evaluation.sources.scores import Score
-from headstart.evaluation.target_selection.scores import score_targets
+from headstart.evaluation.sources.scores import Score, score_targets
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.gbc import gbc
@@ -67,7 +66,7 @@ def make_data(dimensions: int, samples: int = 270) -> tuple[Features, Features, 
 def test_every_metric_is_the_plain_one_on_the_rows_of_the_target(dimensions: int) -> None:
     features, probabilities, labels = make_data(dimensions)
     targets = [np.unique(labels)[chosen] for chosen in sample_targets(CLASSES, TARGETS, "varying", 1)]
-    inputs = Inputs(features, labels, probabilities, SEED, SourceFacts(1000, 0.5))
+    inputs = Inputs(features, labels, np.log(probabilities), SEED, SourceFacts(1000, 0.5))
     for chosen, scores in zip(targets, score(inputs, targets, list(PLAIN)), strict=True):
         rows = np.isin(labels, chosen)
         for metric, plain in PLAIN.items():

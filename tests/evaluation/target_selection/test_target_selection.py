@@ -39,7 +39,7 @@ SETTINGS = [
     "--extraction.num_workers=0",
     "--extraction.device=cpu",
 ]
-TITLES = {"h_score": "H-score", "log_me": "LogME", "gbc": "GBC (textbook)", "leep": "LEEP", "num_classes": "NumC"}
+TITLES = {"h_score": "H-score", "log_me": "LogME", "gbc": "GBC", "leep": "LEEP", "num_classes": "NumC"}
 Run = Callable[..., Path]
 
 

@@ -44,11 +44,6 @@ def test_the_released_variant_tells_sources_apart_where_all_samples_are_told_apa
     assert etran_terms(near, labels)[1] > etran_terms(far, labels)[1] + 0.01
 
 
-def test_a_variant_that_is_refused() -> None:
-    with pytest.raises(ValueError, match="variant must be released or published, not 'textbook'"):
-        etran_terms(np.eye(4), np.arange(4) % 2, variant="textbook")  # type: ignore[arg-type]
-
-
 def test_terms_at_their_ends() -> None:
     labels = np.array([0] * 7 + [1] * 3)
     assert etran_terms(np.full((10, 4), 0.1), labels) == pytest.approx((0.1 + np.log(4), 0.7**2 + 0.3**2))

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from headstart.metrics.transferability.gbc import Covariance, Variant, class_overlaps, gbc
+from headstart.metrics.transferability.gbc import Covariance, Variant, gbc
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -45,7 +45,7 @@ def pair_by_pair(features: NDArray[np.float64], labels: NDArray[np.int64], covar
 
 @pytest.mark.parametrize("covariance", ["spherical", "diagonal"])
 @pytest.mark.parametrize("variant", ["textbook", "released"])
-@pytest.mark.parametrize("pca", [None, 3, 64])
+@pytest.mark.parametrize("pca", [None, 3])
 @pytest.mark.parametrize(("samples", "features", "classes"), [(60, 6, 4), (30, 50, 3)])
 def test_as_pair_by_pair(
     covariance: Covariance, variant: Variant, pca: int | None, samples: int, features: int, classes: int
@@ -82,34 +82,3 @@ def test_classes_with_one_sample_have_the_least_variance() -> None:
     x = np.array([[0.0, 0.0], [0.01, 0.0]])
     expected = -2 * math.exp(-(0.01**2) / 1e-4 / 8)
     assert gbc(x, np.array([0, 1]), pca=None) == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_class_more_only_lowers_it() -> None:
-    x, labels = sample(80, 6, 4)
-    assert gbc(x, labels, pca=None) < gbc(x[labels < 3], labels[labels < 3], pca=None)
-
-
-def test_overlaps_are_symmetric_and_add_up_to_it() -> None:
-    x, labels = sample(80, 6, 4)
-    means = np.stack([x[labels == label].mean(0) for label in range(4)])
-    variances = np.stack([x[labels == label].var(0) for label in range(4)])
-    overlaps = class_overlaps(means, variances, "diagonal", "textbook")
-    np.testing.assert_array_equal(overlaps, overlaps.T)
-    for pair in ([0, 1], [0, 3], [2, 3]):
-        rows = np.isin(labels, pair)
-        both = gbc(x[rows], labels[rows], "diagonal", pca=None)
-        assert both == pytest.approx(-overlaps[np.ix_(pair, pair)].sum(), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"covariance": "full"}, "covariance must be spherical or diagonal, not 'full'"),
-        ({"variant": "theirs"}, "variant must be textbook or released, not 'theirs'"),
-        ({"pca": 0}, "pca must be an integer of 1 or more, not 0"),
-        ({"pca": 2.5}, "pca must be an integer of 1 or more, not 2.5"),
-    ],
-)
-def test_options_that_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        gbc(*sample(20, 3, 2), **options)  # type: ignore[arg-type]

@@ -1,7 +1,6 @@
-"""Scores without a part of the samples: the parts, the statistics that remain, and what is concluded."""
+"""Scores without a part of the samples: the parts, and what is concluded."""
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,20 +9,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.decomposition import PCA
 
-from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.knn import knn_accuracy
 from headstart.metrics.transferability.left_out import divide, interval, significant_differences, standard_error
 from headstart.metrics.transferability.parc import parc, prepare_parc
-
-# By the other variant than the default, where there is one whose scores are computed again from what remains.
-OTHERS = {
-    f"{name}, {variant}": replace(METRICS[name], options={"variant": variant})
-    for name, variant in (("gbc", "released"), ("etran", "published"), ("pactran", "published"))
-}
-COMPUTED_AGAIN = {name: metric for name, metric in METRICS.items() if not metric.baseline and not metric.prepare}
-SHAPES = {"more samples": (60, 7), "fewer samples": (24, 40), "fewer samples only without a part": (42, 40)}
 
 
 def make(samples: int, features: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -51,33 +40,6 @@ def test_there_are_no_more_parts_than_samples_to_leave_out() -> None:
     assert divide(np.array([0, 0, 1, 1]), 0, 0).tolist() == [-1] * 4
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_remaining_statistics_are_those_of_the_remaining_rows(shape: tuple[int, int]) -> None:
-    features, labels = make(*shape)
-    whole = Inputs(features, labels)
-    for part in range(10):
-        mask = divide(labels, 10, 0) != part
-        result, expected = whole.remaining(mask).statistics, FeatureStatistics(features[mask], labels[mask])
-        assert result.samples == expected.samples
-        for name in ("labels", "class_sizes", "counts"):
-            assert np.array_equal(getattr(result, name), getattr(expected, name))
-        for name in ("mean", "centred", "class_means", "gram"):
-            assert getattr(result, name) == pytest.approx(getattr(expected, name), rel=1e-10, abs=1e-10), name
-        assert result.spectrum.rank == expected.spectrum.rank
-
-
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("metric", [*COMPUTED_AGAIN.values(), *OTHERS.values()], ids=[*COMPUTED_AGAIN, *OTHERS])
-def test_scores_of_what_remains_are_those_of_the_rows(metric: TransferabilityMetric, shape: tuple[int, int]) -> None:
-    features, labels = make(*shape)
-    logits = np.exp(features[:, :4] / 3)
-    probabilities = logits / logits.sum(1, keepdims=True)
-    mask = divide(labels, 5, 1) != 2
-    remaining = Inputs(features, labels, probabilities).remaining(mask)
-    alone = Inputs(features[mask], labels[mask], probabilities[mask])
-    assert metric.compute(remaining) == pytest.approx(metric.compute(alone), rel=1e-6)
-
-
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
 def test_prepared_terms_give_the_score_if_all_groups_are_kept(name: str) -> None:
     features, labels = make(60, 7)
@@ -85,7 +47,7 @@ def test_prepared_terms_give_the_score_if_all_groups_are_kept(name: str) -> None
     score = METRICS[name].scorer(inputs)
     assert np.mean(score(np.ones(60, dtype=bool), inputs)) == METRICS[name].compute(inputs)
     mask = divide(labels, 5, 0) != 0
-    assert np.mean(score(mask[inputs.order], inputs.remaining(mask))) != METRICS[name].compute(inputs)
+    assert np.mean(score(mask[inputs.order], inputs.subset(mask))) != METRICS[name].compute(inputs)
 
 
 def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
@@ -168,12 +130,6 @@ def test_sources_whose_scores_differ_by_their_starts_are_compared_by_welchs_t_te
     assert significant_differences(starts.mean(1), wide, starts).sum() < result.sum()
 
 
-def test_sources_of_the_same_score_do_not_differ_significantly() -> None:
-    scores, left_out = np.array([1.0, 1 + 1e-13, 2.0]), np.array([[1.0] * 4, [1.0] * 4, [2.0] * 4])
-    expected = [[False, False, True], [False, False, True], [True, True, False]]
-    assert significant_differences(scores, left_out).tolist() == expected
-
-
 @pytest.mark.slow
 def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
     """For a smooth metric and for one of ranks, in a wide band; `benchmarks/coverage/scores.py` has all."""
@@ -183,7 +139,7 @@ def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
         labels = np.repeat(np.arange(4), 30)
         features = generator.standard_normal((120, 10)) + 0.8 * np.eye(4, 10)[labels]
         inputs, parts = Inputs(features, labels), divide(labels, 10, seed)
-        rests = [inputs.remaining(parts != part) for part in range(10)]
+        rests = [inputs.subset(parts != part) for part in range(10)]
         values = [METRICS[name].compute(inputs) for name in names]
         return np.array(values), np.array([[METRICS[name].compute(rest) for rest in rests] for name in names])
 
@@ -194,13 +150,3 @@ def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
     assert ((errors / spread > 0.7) & (errors / spread < 1.4))[:3].all(), errors / spread
     # Neighbours change by leaps, so that the interval is too wide rather than too narrow.
     assert 0.8 < errors[3] / spread[3] < 2.2
-
-
-def test_drawing_with_replacement_would_shift_scores() -> None:
-    """Why parts are left out: a sample that is drawn twice is its own neighbour."""
-    features, labels = make(90, 10)
-    drawn = np.random.default_rng(0).integers(90, size=90)
-    without = divide(labels, 10, 0) != 0
-    score = knn_accuracy(features, labels, neighbours=1)
-    assert knn_accuracy(features[drawn], labels[drawn], neighbours=1) > score + 0.2
-    assert abs(knn_accuracy(features[without], labels[without], neighbours=1) - score) < 0.1

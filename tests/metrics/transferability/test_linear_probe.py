@@ -47,13 +47,6 @@ def test_folds_share_every_class_alike() -> None:
     assert not np.array_equal(folds, sample_folds(sizes, 4, 1))
 
 
-def test_separated_classes_are_classified_and_noise_is_not() -> None:
-    x, labels = sample(200, 10, 4, 500)
-    assert linear_probe_accuracy(x, labels) == 1
-    noise = np.random.default_rng(1).standard_normal((400, 5))
-    assert linear_probe_accuracy(noise, np.arange(400) % 4) == pytest.approx(0.25, abs=0.08)
-
-
 def test_edge_cases() -> None:
     x, _ = sample(40, 3, 2, 1.0)
     # The larger class is predicted where there is no spread.
@@ -61,12 +54,6 @@ def test_edge_cases() -> None:
     assert linear_probe_accuracy(x, np.zeros(40, dtype=int)) == 1
     # A class with one sample is missed once.
     assert linear_probe_accuracy(x * 0, np.array([0] * 39 + [1]), folds=40) == pytest.approx(39 / 40)
-
-
-@pytest.mark.parametrize("folds", [0, 1, 41])
-def test_numbers_of_folds_that_are_refused(folds: int) -> None:
-    with pytest.raises(ValueError, match=f"folds must be .*, not {folds}"):
-        linear_probe_accuracy(*sample(40, 3, 2, 1.0), folds=folds)
 
 
 def test_spreads_of_all_orders_of_magnitude_take_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:

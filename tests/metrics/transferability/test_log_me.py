@@ -1,14 +1,12 @@
 """LogME against scikit-learn's Bayesian ridge regression, the density of the target, and its limits."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
-from scipy.stats import multivariate_normal
+from scipy.optimize import minimize_scalar
 from sklearn.linear_model import BayesianRidge
 
 from headstart.metrics.transferability.log_me import log_me
@@ -23,7 +21,7 @@ def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[ND
     ], labels
 
 
-@pytest.mark.parametrize(("samples", "features", "classes"), [(60, 5, 3), (200, 20, 4), (40, 40, 2), (30, 60, 3)])
+@pytest.mark.parametrize(("samples", "features", "classes"), [(60, 5, 3), (40, 40, 2), (30, 60, 3)])
 def test_as_the_evidence_of_bayesian_ridge_regression(samples: int, features: int, classes: int) -> None:
     x, labels = sample(samples, features, classes)
     evidences = []
@@ -35,65 +33,6 @@ def test_as_the_evidence_of_bayesian_ridge_regression(samples: int, features: in
         )  # fmt: skip
         evidences.append(ridge.fit(x, (labels == label).astype(float)).scores_[-1])
     assert log_me(x, labels) == pytest.approx(np.mean(evidences) / samples, rel=1e-6, abs=1e-7)
-
-
-def test_as_the_highest_density_of_the_target() -> None:
-    x, labels = sample(40, 6, 3)
-
-    def negative_density(logarithms: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-        weights, noise = np.exp(logarithms)
-        return -float(multivariate_normal.logpdf(target, cov=weights * x @ x.T + noise * np.eye(40)))
-
-    evidences = [
-        -minimize(
-            negative_density, [-2, -2], args=((labels == label).astype(float),), method="Nelder-Mead", tol=1e-10
-        ).fun
-        for label in range(3)
-    ]
-    assert log_me(x, labels) == pytest.approx(np.mean(evidences) / 40, rel=1e-8)
-
-
-def solve(matrix: list[list[Fraction]], right: list[Fraction]) -> tuple[list[Fraction], Fraction]:
-    """Return the solution of linear equations and the determinant of a positive definite matrix, exactly."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    determinant = Fraction(1)
-    for i, pivot in enumerate(rows):
-        determinant *= pivot[i]
-        rows[i] = [value / pivot[i] for value in pivot]
-        for j, row in enumerate(rows):
-            if j != i:
-                rows[j] = [value - row[i] * other for value, other in zip(row, rows[i], strict=True)]
-    return [row[-1] for row in rows], determinant
-
-
-def exact(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """Compute the highest evidence in fractions."""
-    samples, dimensions = map(int, features.shape)
-    columns = [[Fraction(value) for value in column] for column in features.T.tolist()]
-    gram = [[sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for y in columns] for x in columns]
-    evidences = []
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        products = [sum((column[i] for i in members), Fraction(0)) for column in columns]
-
-        def negative_evidence(logarithm: float, size: int = len(members), b: list[Fraction] = products) -> float:
-            ratio = Fraction(math.exp(logarithm))
-            ridge = [[value + ratio * (i == j) for j, value in enumerate(row)] for i, row in enumerate(gram)]
-            weights, determinant = solve(ridge, b)
-            misfit = size - sum((w * value for w, value in zip(weights, b, strict=True)), Fraction(0))
-            evidence = samples * math.log(samples / (2 * math.pi * misfit)) - samples
-            return (math.log(determinant / ratio**dimensions) - evidence) / 2
-
-        evidences.append(-float(minimize_scalar(negative_evidence, bounds=(-10, 10), method="bounded").fun))
-    return float(np.mean(evidences)) / samples
-
-
-@pytest.mark.parametrize("offset", [0, 1e3, 1e6, 1e8])
-def test_a_mean_far_larger_than_the_spread_leaves_the_digits(offset: float) -> None:
-    x, labels = sample(40, 4, 2)
-    # Adding the offset to binary fractions is exact.
-    far = np.round(1024 * x) / 1024 + offset
-    assert log_me(far, labels) == pytest.approx(exact(far, labels), rel=1e-6)
 
 
 def released(
@@ -133,14 +72,6 @@ def test_a_released_program_differs_by_its_early_stop(case: str) -> None:
     assert released(load(case).features, load(case).labels, added=0) == pytest.approx(value, rel=1e-7)
 
 
-def test_the_released_form_stays_below_the_maximum_and_depends_on_the_scale() -> None:
-    x, labels = sample(60, 40, 3)
-    maximum = log_me(x, labels)
-    assert maximum - 1e-5 < released(x, labels) < maximum
-    # Weights are small where features are large: 1e-5 is no longer small beside their squares.
-    assert maximum - 1 < released(100 * x, labels) < maximum - 1e-3
-
-
 def test_of_several_maxima_it_is_at_the_one_that_the_published_iteration_reaches() -> None:
     # Either half of the features explains the classes, at weights of their own size.
     generator, labels = np.random.default_rng(0), np.arange(40) % 2
@@ -151,12 +82,6 @@ def test_of_several_maxima_it_is_at_the_one_that_the_published_iteration_reaches
         converged = released(scale * x, labels, iterations=5000, tolerance=1e-12, added=0)
         assert score == pytest.approx(converged, rel=1e-6)
     assert abs(scores[0] - scores[1]) > 0.1
-
-
-def test_more_informative_features_have_more_evidence() -> None:
-    x, labels = sample(300, 10, 3)
-    noise = np.random.default_rng(1).standard_normal(x.shape)
-    assert log_me(x, labels) > log_me(x + 2 * noise, labels) > log_me(noise, labels)
 
 
 def test_rotations_and_scale_leave_it() -> None:
@@ -204,7 +129,7 @@ def twice(copies: int, other: bool = False) -> tuple[NDArray[np.float64], NDArra
     return x, labels, indices
 
 
-@pytest.mark.parametrize(("copies", "other"), [(1, False), (5, False), (1, True), (5, True)])
+@pytest.mark.parametrize(("copies", "other"), [(5, False), (1, True)])
 def test_samples_that_are_there_twice_have_a_finite_score_that_goes_on_beside_them(copies: int, other: bool) -> None:
     x, labels, indices = twice(copies, other)
     score = log_me(x, labels)
@@ -220,30 +145,6 @@ def test_samples_that_are_there_twice_have_a_finite_score_that_goes_on_beside_th
     assert log_me(rounded, labels) == pytest.approx(score, abs=0.1 * copies)
     tensors = torch.from_numpy(x), torch.from_numpy(labels)
     assert log_me(*tensors) == pytest.approx(score, rel=1e-9)
-
-
-def test_a_maximum_that_the_iteration_reaches_is_that_without_the_copy() -> None:
-    x = 0.01 * np.random.default_rng(0).standard_normal((60, 200))
-    labels = np.arange(60) % 3
-    alone = log_me(np.delete(x, 3, axis=0), np.delete(labels, 3))
-    x[3] = x[0]
-    assert log_me(x, labels) == pytest.approx(alone, abs=0.01)
-
-
-def test_with_as_many_independent_features_as_samples_the_noise_may_vanish() -> None:
-    # Classes far apart among nearly noiseless samples: the supremum is the density without noise.
-    generator = np.random.default_rng(0)
-    labels = np.arange(12) % 2
-    x = np.eye(2)[labels] @ generator.standard_normal((2, 40)) + 1e-3 * generator.standard_normal((12, 40))
-    score = log_me(x, labels)
-    covariance = x @ x.T
-    densities = []
-    for label in range(2):
-        target = (labels == label).astype(float)
-        weights = target @ np.linalg.solve(covariance, target) / 12
-        densities.append(-0.5 * np.linalg.slogdet(2 * math.pi * weights * covariance)[1] - 6)
-    assert math.isfinite(score)
-    assert score >= np.mean(densities) / 12 - 1e-6
 
 
 def test_one_sample_and_one_class() -> None:
@@ -287,5 +188,3 @@ def test_the_released_variant_lacks_terms_of_the_determinant_where_samples_are_f
         scores[dimensions] = log_me(x, labels, "released")
         assert scores[dimensions] == pytest.approx(expected, rel=1e-9)
     assert scores[80] > scores[40] + 1
-    with pytest.raises(ValueError, match="variant must be"):
-        log_me(x, labels, "early")  # type: ignore[arg-type]

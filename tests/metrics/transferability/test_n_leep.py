@@ -24,7 +24,7 @@ def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDA
     return (generator.standard_normal((samples, features)) + centres[labels]) * scale, labels
 
 
-@pytest.mark.parametrize(("samples", "features", "share"), [(240, 12, 0.8), (200, 6, 0.5), (150, 5, 1.0)])
+@pytest.mark.parametrize(("samples", "features", "share"), [(240, 12, 0.8), (150, 5, 1.0)])
 def test_as_with_scikit_learn(samples: int, features: int, share: float) -> None:
     x, labels = sample(samples, features, 3, 0.6)
     rows = PCA(share if share < 1 else None, svd_solver="full").fit_transform(x)
@@ -43,13 +43,6 @@ def test_as_with_scikit_learn(samples: int, features: int, share: float) -> None
         expected.append(leep(mixture.predict_proba(rows), labels))
     result = n_leep(x, labels, pca=share, components_per_class=2, fits=3, seed=5)
     assert result == pytest.approx(np.mean(expected), abs=1e-6)
-
-
-@pytest.mark.slow
-def test_the_seed_decides() -> None:
-    x, labels = sample(200, 10, 4, 0.3)
-    assert n_leep(x, labels, seed=3) == n_leep(x, labels, seed=3)
-    assert len({n_leep(x, labels, seed=seed) for seed in range(4)}) > 1
 
 
 def test_it_is_the_mean_over_fits_of_which_more_begin_with_the_same() -> None:
@@ -80,26 +73,3 @@ def test_between_its_ends() -> None:
     assert n_leep(np.full((200, 10), 0.1), labels) == pytest.approx(-math.log(4), rel=1e-9)
     assert n_leep(x, np.zeros(200, dtype=int)) == 0
     assert n_leep(sample(200, 10, 4, 0)[0], labels) < -0.3
-
-
-def test_more_features_than_samples() -> None:
-    x, labels = sample(60, 300, 3, 0.5)
-    assert -math.log(3) <= n_leep(x, labels) <= 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"pca": 0.0}, "pca must be above 0"),
-        ({"pca": 1.5}, "pca must be above 0"),
-        ({"pca": None}, "pca must be above 0 and at most 1, not None"),
-        ({"components_per_class": 0}, "components_per_class must be an integer of 1 or more"),
-        ({"components_per_class": 1.5}, "components_per_class must be an integer of 1 or more, not 1.5"),
-        ({"fits": 0}, "fits must be an integer of 1 or more, not 0"),
-        ({"seed": -1}, "seed must be an integer of 0 or more, not -1"),
-        ({"components_per_class": 11}, "components_per_class: 11 for each of 3 classes .* features have 30 rows"),
-    ],
-)
-def test_options_that_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        n_leep(*sample(30, 4, 3, 1), **options)  # type: ignore[arg-type]

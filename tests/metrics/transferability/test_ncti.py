@@ -40,13 +40,6 @@ def test_scores_compare_a_pool() -> None:
     assert ncti(terms).tolist() == pytest.approx([-1, 1, 0])
 
 
-def test_units_and_pools() -> None:
-    pool = np.array([ncti_terms(*sample(120, 30, 3, seed=seed)) for seed in range(4)])
-    assert ncti(pool * [3, 1, 1] + [5, 2, 1]).tolist() == pytest.approx(ncti(pool).tolist())
-    assert ncti(pool).max() <= 2
-    assert ncti(pool).min() >= -1
-
-
 def test_one_class_or_constant_features_raise_an_error() -> None:
     x, labels = sample(60, 5, 3)
     for features, classes in ((x, np.zeros(60, dtype=int)), (np.ones((60, 4)), labels)):

@@ -79,15 +79,3 @@ def test_its_ends() -> None:
     flatness = 3 / 90 * 10 * math.log1p(90 * 90 * 2 / 3 / 12) / 2
     assert pactran(constant, labels) == pytest.approx(-math.log(3) - flatness, rel=1e-6)
     assert pactran(x, labels) < pactran(x, labels, variant="published") < 0
-
-
-def test_a_variant_that_is_refused() -> None:
-    with pytest.raises(ValueError, match="variant must be released or published, not None"):
-        pactran(*sample(30, 4, 3), variant=None)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("option", ["penalty_share", "prior_variance"])
-@pytest.mark.parametrize("value", [0, -1.0, None])
-def test_options_that_are_refused(option: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{option} must be above 0, not"):
-        pactran(*sample(30, 4, 3), **{option: value})  # type: ignore[arg-type]

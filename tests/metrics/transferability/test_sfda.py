@@ -41,13 +41,6 @@ def test_as_written_out(samples: int, features: int, classes: int, scale: float)
     assert sfda(x, labels) == pytest.approx(expected, rel=1e-7)
 
 
-def test_a_rotation_and_a_shift_leave_it_and_the_scale_does_not() -> None:
-    x, labels = sample(90, 8, 3)
-    rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((8, 8)))[0]
-    assert sfda(x @ rotation + 3, labels) == pytest.approx(sfda(x, labels), rel=1e-9)
-    assert abs(sfda(10 * x, labels) - sfda(x, labels)) > 1e-3
-
-
 def test_its_ends() -> None:
     x, labels = sample(90, 8, 3)
     shares = np.bincount(labels) / 90

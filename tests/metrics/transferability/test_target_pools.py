@@ -6,7 +6,7 @@ import pytest
 from headstart.metrics.transferability.inputs import ClassShare, sample_targets
 
 
-@pytest.mark.parametrize("classes", [3, 10, 100, 397])
+@pytest.mark.parametrize("classes", [3, 10, 397])
 def test_half_of_the_classes_are_chosen_each_equally_often(classes: int) -> None:
     targets = sample_targets(classes, 2000, "half", 0)
     size = max(2, classes // 2)
@@ -22,18 +22,6 @@ def test_varying_shares_go_from_2_to_100_percent_uniformly() -> None:
     counts = np.bincount(sizes)[4:]
     expected = len(sizes) / 197
     assert np.abs(counts - expected).max() < 5 * math.sqrt(expected)
-
-
-def test_two_classes_are_the_least() -> None:
-    assert {len(chosen) for chosen in sample_targets(5, 200, "varying", 0)} == {2, 3, 4, 5}
-
-
-@pytest.mark.parametrize("share", ["varying", "half"])
-def test_targets_are_sets_of_classes_in_order(share: ClassShare) -> None:
-    for chosen in sample_targets(30, 50, share, 0):
-        assert (np.diff(chosen) > 0).all()
-        assert chosen[0] >= 0
-        assert chosen[-1] < 30
 
 
 @pytest.mark.parametrize("share", ["varying", "half"])
