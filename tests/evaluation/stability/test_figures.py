@@ -19,7 +19,7 @@ from headstart.evaluation.stability.figure_choice import FigureChoice
 from headstart.evaluation.stability.figures import plot_agreement, plot_study, score_correlations
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
-from headstart.output.figures import DPI
+from headstart.output.figures import DPI, make_legible
 
 
 def test_ties_are_written_as_ties() -> None:
@@ -93,6 +93,7 @@ def test_correlations_of_scores_are_those_of_scipy() -> None:
 def require_legible(figure: Figure) -> None:
     """Require that all texts are within the figure, beside each other and without escapes, as they are rendered."""
     figure.set_dpi(DPI)
+    make_legible(figure)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = []
