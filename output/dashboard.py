@@ -6,15 +6,20 @@ import os
 import re
 import secrets
 import shlex
+import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError
 from headstart.output.files import write_texts
 from headstart.output.printable import say
 
@@ -25,12 +30,14 @@ Tables = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
 VARIABLE = "WANDB_MODE"
 # Values that wandb accepts for the variable; the last two are older names.
 MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
-# Seconds to wait for a server's answer where the run may also go offline.
-INIT_TIMEOUT = 20.0
+# Seconds to wait for a server's answer, and for the beginning of a run that may also go offline.
+TIMEOUT, INIT_TIMEOUT = 3.0, 20.0
 # The longest names and groups, and the longest tags, that the dashboard accepts.
 LONGEST, LONGEST_TAG = 128, 64
 # File of a results folder that names its run.
 RECORD = "wandb_run.json"
+# Codes of a proxy for a server that it cannot reach.
+GATEWAY_ERRORS = (502, 503, 504)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,37 @@ def _resolve_mode(mode: Mode) -> str | None:
         return None
     if mode != "auto":
         return mode
-    return "online" if _has_key() else "offline"
+    if not _has_key():
+        return "offline"
+    import wandb
+
+    url = wandb.setup().settings.base_url
+    problem = find_problem(url)
+    if problem is not None:
+        _warn_of_going_offline(f"{url} cannot be reached: {problem}")
+    return "online" if problem is None else "offline"
+
+
+def find_problem(url: str) -> str | None:
+    """Return why a server cannot be reached; None if it answers within seconds, with whatever code."""
+    problem: list[str | None] = [f"no answer within {TIMEOUT:g} seconds"]
+
+    def connect() -> None:
+        try:
+            with urlopen(Request(url, method="HEAD"), timeout=TIMEOUT):
+                problem[0] = None
+        except HTTPError as error:
+            problem[0] = str(error) if error.code in GATEWAY_ERRORS else None
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            # wandb has certificates of its own.
+            problem[0] = None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
+
+    # Looking up a name has no time limit of its own.
+    thread = Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(TIMEOUT)
+    return problem[0]
 
 
 def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - wandb's run, imported late
@@ -130,7 +167,7 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     except wandb.errors.CommError as error:
         if not may_go_offline:
             raise
-        say(f"warning: Weights & Biases goes offline: {reason_of(error)}", sys.stderr)
+        _warn_of_going_offline(str(error).partition("\n")[0])
         run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
 
     if run.offline and not run.disabled:
@@ -138,6 +175,10 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     elif not run.disabled:
         say(f"Weights & Biases logs to {run.url}")
     return run
+
+
+def _warn_of_going_offline(problem: str) -> None:
+    say(f"warning: Weights & Biases goes offline: {problem}", sys.stderr)
 
 
 class RunRecord:

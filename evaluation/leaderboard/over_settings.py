@@ -38,8 +38,8 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     methods, more = common_methods(chosen)
     remarks += more
     if len(chosen) < 2 or len(methods) < 2:
-        found = f"number of settings: {len(chosen)}, of common methods: {len(methods)}"
-        return None, [*remarks, f"Settings are not compared: this needs two with two common methods ({found})."]
+        counts = f"number of settings: {len(chosen)}, of common methods: {len(methods)}"
+        return None, [*remarks, f"Settings are not compared: this needs two with two common methods ({counts})."]
 
     by_setting = restricted_frame(chosen, methods).groupby(level="setting", sort=False)
     values = [np.ascontiguousarray(own.to_numpy().T) for _, own in by_setting]
@@ -67,6 +67,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
         }
         for index in order
     ]
+
     return {
         "settings": [each.name for each in chosen],
         "of": describe_variety(chosen),

@@ -113,7 +113,7 @@ def test_a_dashboard_that_is_switched_off_or_not_reached(tmp_path: Path) -> None
     assert not list(tmp_path.rglob("*run-*"))
     # With a key, but no network: the port is one that nothing listens on.
     done = publish_alone(tmp_path / "on", "auto", WANDB_API_KEY=KEY, WANDB_BASE_URL="http://127.0.0.1:1", no_proxy="*")
-    assert "warning: Weights & Biases goes offline: " in done.stderr
+    assert "warning: Weights & Biases goes offline: http://127.0.0.1:1 cannot be reached: " in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout.startswith("Weights & Biases logs offline; to upload: wandb sync ")
     assert len(list((tmp_path / "on" / "wandb").glob("offline-run-*"))) == 1
@@ -132,27 +132,38 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return runs
 
 
-# The mode and the environment, and the mode that wandb is given.
-MODES_CHOSEN: list[tuple[Any, dict[str, str], str | None]] = [
-    ("auto", {}, "offline"),
-    ("auto", {"WANDB_API_KEY": KEY}, "online"),
-    ("offline", {"WANDB_API_KEY": KEY}, "offline"),
-    ("online", {"WANDB_API_KEY": KEY}, "online"),
-    ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None),
+# The mode and the environment, why the server cannot be reached, and the mode that wandb is given.
+MODES_CHOSEN: list[tuple[Any, dict[str, str], str | None, str | None]] = [
+    ("auto", {}, None, "offline"),
+    ("auto", {"WANDB_API_KEY": KEY}, None, "online"),
+    ("auto", {"WANDB_API_KEY": KEY}, "no route", "offline"),
+    ("offline", {"WANDB_API_KEY": KEY}, None, "offline"),
+    ("online", {"WANDB_API_KEY": KEY}, "no route", "online"),
+    ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None, None),
 ]
 
 
-def test_mode(monkeypatch: pytest.MonkeyPatch, begun: list[dict[str, Any]], tmp_path: Path) -> None:
-    for mode, environment, chosen in MODES_CHOSEN:
+def test_mode(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    begun: list[dict[str, Any]],
+    tmp_path: Path,
+) -> None:
+    for mode, environment, problem, chosen in MODES_CHOSEN:
         with monkeypatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
             if "WANDB_API_KEY" in environment:
                 # The real one asks the server for the account's name.
                 patch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
+            patch.setattr("headstart.output.dashboard.find_problem", lambda url, problem=problem: problem)
             mirror_score(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
         assert (begun[-1]["mode"], begun[-1]["entity"], begun[-1]["project"]) == (chosen, "team", "other")
         assert begun[-1]["dir"] == tmp_path / "mirror"
+        warned = re.findall(
+            "^warning: Weights & Biases goes offline: .* cannot be reached: no route$", capsys.readouterr().err, re.M
+        )
+        assert len(warned) == (mode == "auto" and problem is not None)
     monkeypatch.setenv("WANDB_MODE", "OFFLINE")
     with pytest.raises(UserError, match=r"^WANDB_MODE: 'OFFLINE' is no mode of Weights"):
         check_dashboard(Dashboard())
@@ -179,6 +190,7 @@ def test_a_server_that_stops_answering(
         return real(**options)
 
     monkeypatch.setattr(wandb, "login", lambda prompt, verify: True)
+    monkeypatch.setattr("headstart.output.dashboard.find_problem", lambda url: None)
     monkeypatch.setattr(wandb, "init", begin)
     if modes[-1] == "online":
         with pytest.raises(error):

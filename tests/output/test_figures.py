@@ -1,24 +1,101 @@
 """Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
 
-from itertools import pairwise
+from io import BytesIO
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.output.figures import (
+    ALARM,
+    DARK_PAPER,
+    GREY,
+    LINE_STYLES,
+    ON_DARK,
     as_written,
     drawing,
     label_lines,
+    make_legible,
+    save,
     setting_in_words,
     shorten,
     titles,
     writers,
 )
 from headstart.output.results_folder import FigureFormat
+
+# Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE
+# Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
+SIGHT = {
+    "normal": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+# IEC 61966-2-1.
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def to_linear(colour: str) -> NDArray[np.float64]:
+    encoded = np.array(to_rgb(colour))
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def to_lab(linear: NDArray[np.float64]) -> NDArray[np.float64]:
+    """CIE 15, L*a*b* under D65."""
+    ratio = TO_XYZ @ np.clip(linear, 0, 1) / TO_XYZ.sum(1)
+    x, y, z = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def distance(first: str, second: str, sight: str) -> float:
+    """Return the CIE 1976 difference of two colours as they are seen; about 2.3 is just noticeable."""
+    one, other = (to_lab(np.array(SIGHT[sight]) @ to_linear(colour)) for colour in (first, second))
+    return float(np.linalg.norm(one - other))
+
+
+def test_the_distance_is_that_of_the_literature() -> None:
+    # Red, green and white in L*a*b*, as colour tables give them; two of matplotlib's default colours that dichromats
+    # confuse.
+    assert to_lab(to_linear("#ff0000")) == pytest.approx([53.24, 80.09, 67.20], abs=0.05)
+    assert to_lab(to_linear("#00ff00")) == pytest.approx([87.73, -86.18, 83.18], abs=0.05)
+    assert to_lab(to_linear("#ffffff")) == pytest.approx([100, 0, 0], abs=0.05)
+    assert distance("C1", "C2", "normal") > 100
+    assert distance("C1", "C2", "protanopia") == pytest.approx(4.6, abs=0.1)
+
+
+def test_lines_are_distinct_for_everyone_on_white_and_dark_pages() -> None:
+    colours = [style.colour for style in LINE_STYLES]
+    assert len({style.dashes for style in LINE_STYLES}) == len({style.marker for style in LINE_STYLES}) == 6
+    assert len(ON_DARK) == len(LINE_STYLES)
+    for sight in SIGHT:
+        assert min(distance(*pair, sight) for pair in combinations(colours, 2)) > 30
+        # The colours are compared with white and with the greys of the baseline and the threshold.
+        assert min(distance(colour, "white", sight) for colour in (*colours, ALARM)) > 30
+        assert distance(LINE_STYLES[-1].colour, GREY, sight) > 30
+        assert min(distance(*pair, sight) for pair in combinations((*ON_DARK, DARK_PAPER), 2)) > 27
+    # WCAG 2.2, success criterion 1.4.11: graphical objects have a contrast of 3 or more.
+    paper, *lines = (float(TO_XYZ[1] @ to_linear(colour)) + 0.05 for colour in (DARK_PAPER, *ON_DARK))
+    assert min(lines) / paper > 3
 
 
 def draw() -> Figure:
@@ -53,6 +130,24 @@ def test_long_names_lose_their_middle_but_stay_different() -> None:
     assert all(len(name) < 52 for name in short)
 
 
+def test_characters_that_no_font_has_are_written_as_escapes() -> None:
+    with drawing():
+        figure = Figure()
+        axes = figure.subplots()
+        axes.set_title("é\U0010fff0\nb")
+        axes.set_xticks([0, 1], ["a\U0010fff1", "Ω"])
+        axes.plot([0, 1], [1, 0], label="\U0010fff2")
+        axes.legend()
+        for _ in range(2):
+            make_legible(figure)
+            figure.draw_without_rendering()
+    assert axes.get_title() == "é\\U0010fff0\nb"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a\\U0010fff1", "Ω"]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["\\U0010fff2"]
+
+
 @pytest.mark.parametrize(
     ("name", "written"),
     [
@@ -84,7 +179,7 @@ def test_labels_at_the_ends_of_lines_do_not_overlap_and_keep_their_order() -> No
         axes.set_ylim(0, 100)
         ends = [(1.0, height) for height in (99.0, 98.5, 98.5, 50.0, 1.0, 0.5)]
         label_lines(axes, ends, list("abcdef"), ["black"] * 6)
-    figure.draw_without_rendering()
+    save(figure, BytesIO())
     # That of an annotation would hold its line.
     boxes = [Text.get_window_extent(text) for text in axes.texts]
     assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(boxes))

@@ -17,7 +17,7 @@ from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.figures import plot_agreement, plot_study, score_correlations
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
-from headstart.output.figures import DPI
+from headstart.output.figures import DPI, make_legible
 
 
 def drawn_table(name: str, metrics: int, sources: int, targets: int) -> TransferTable:
@@ -70,6 +70,7 @@ def test_correlations_of_scores_are_those_of_scipy() -> None:
 def require_legible(figure: Figure) -> None:
     """Require that all texts are within the figure, beside each other and without escapes, as they are rendered."""
     figure.set_dpi(DPI)
+    make_legible(figure)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = []
