@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.contract.tables.csv_tables import finite_number
-from headstart.contract.tables.rows import read_frame
+from headstart.contract.tables.csv_tables import finite_number, read_frame
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import by_measure, over_targets
 from headstart.metrics.arrays import Flags, Floats

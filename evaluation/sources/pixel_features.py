@@ -62,7 +62,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
         is_missing = bool(len(found.missing))
         if is_missing:
             # This imports torch, which a stored sample does not need.
-            from headstart.evaluation.sources.sampled_pixels import SampledPixels
+            from headstart.evaluation.sources.sampled_pixels import compute_pixels
 
             photos = require_readable(target.photos, find(RowRequest(target.photos, preprocessing), resources))
             classes = np.asarray(require_readable(maps, label_maps(preprocessing, maps, resources)).rows)
@@ -70,10 +70,10 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                 raise UserError("no pixel of its label maps has a class")
 
             title = f"pixels of {target.name}"
-            pixels = SampledPixels(network, photos.rows, classes, policy, per_photo, seed, title)
             with table.taken(sample, wait=True):
                 if not table.has(sample):
-                    table.write(sample, *pixels.compute(), {})
+                    row, notes = compute_pixels(network, photos.rows, classes, policy, per_photo, seed, title)
+                    table.write(sample, row, notes, {})
             found = table.find(sample)
         stored = found.gather()
 
