@@ -152,7 +152,7 @@ def _tabulate_best(choices: Choices, title: str, path: Path, overwrite: bool) ->
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:
-    """Whether runs are fine-tuning; a UserError where they differ in the task, or it has no performances."""
+    """Return whether runs are fine-tuning; a UserError where they differ in the task, or it has no performances."""
     tasks = {task_of(folder): folder for folder in reversed(folders)}
     for task, folder in tasks.items():
         if task not in (TASK, "comparison"):

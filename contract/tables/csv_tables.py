@@ -105,9 +105,9 @@ def read_performances(path: str | None, sources: Collection[str], targets: Colle
     Raises:
         UserError: The file cannot be read or has a wrong entry, a pair twice, or none of these pairs.
     """
-    known = Performances({}, {})
+    performances = Performances({}, {})
     if path is None:
-        return known
+        return performances
     frame = read_frame("performances", Path(path))
     if missing := [name for name in PERFORMANCE_COLUMNS if name not in frame.columns]:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
@@ -116,18 +116,18 @@ def read_performances(path: str | None, sources: Collection[str], targets: Colle
     for row, cells in frame[frame["source"].isin(sources) & frame["target"].isin(targets)].iterrows():
         source, target, text = (str(cells[name]) for name in PERFORMANCE_COLUMNS)
         try:
-            if (source, target) in known.values:
+            if (source, target) in performances.values:
                 raise ValueError(f"source {source!r} on target {target!r} once more")
-            known.values[source, target] = finite_number(text, "performance")
+            performances.values[source, target] = finite_number(text, "performance")
         except ValueError as error:
             wrong.append(f"row {row}, {error}")
         if cells.get(WARNING):
-            known.warnings[source, target] = str(cells[WARNING])
+            performances.warnings[source, target] = str(cells[WARNING])
 
     refuse("wrong entries", wrong, option="performances")
-    if not known.values:
+    if not performances.values:
         raise UserError(
             f"performances: {path!r} has no pair of the sources {', '.join(sources)} "
             f"and the targets {', '.join(targets)}"
         )
-    return known
+    return performances

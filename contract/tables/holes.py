@@ -8,8 +8,8 @@ from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Flags
 from headstart.output.errors import UserError
 
-# Sources or targets with holes up to which all subsets of them are tried.
-MOST_TRIED = 14
+# Subsets of the sources or targets with holes, times the sources or targets, up to which all subsets are tried.
+MOST_TRIED = 2**23
 MOST_NAMED = 5
 
 
@@ -17,8 +17,8 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
     """Find the largest part of a table without holes, by its cells, with two sources and two targets if possible.
 
     Of parts with as many cells the one with more targets is taken. All subsets of the targets with holes are tried, or
-    of the sources with holes where these are fewer. If both are more than 14, the source or target with the largest
-    share of holes is left out until there are none. This may leave less than the largest part.
+    of the sources with holes where these are fewer. If there are too many subsets, the source or target with the
+    largest share of holes is left out until there are none. This may leave less than the largest part.
 
     Args:
         holes: Which cells are missing, `[n, t]`.
@@ -36,7 +36,8 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
 
 def is_exact(holes: Flags) -> bool:
     """Return whether `largest_complete` tries all parts."""
-    return bool(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()) <= MOST_TRIED)
+    fewest = int(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()))
+    return 2**fewest * max(holes.shape) <= MOST_TRIED
 
 
 def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, Flags]:

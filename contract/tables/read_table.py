@@ -91,10 +91,10 @@ def _join(
         numbers = ["score", "performance"]
         rows[numbers] = rows[numbers].mask(rows[numbers] == layout.missing_value)
 
-    known = ["performance", *filter(None, rows["metric"].drop_duplicates())]
+    columns = ["performance", *filter(None, rows["metric"].drop_duplicates())]
     for name, is_better in layout.higher_is_better.items():
-        if name not in known:
-            raise UserError(f"higher_is_better: {name!r} given; there are {', '.join(known)}")
+        if name not in columns:
+            raise UserError(f"higher_is_better: {name!r} given; there are {', '.join(columns)}")
 
         if not is_better and name == "performance":
             rows["performance"] = -rows["performance"]

@@ -45,10 +45,10 @@ def find_files(table: PublishedTable, local: Sequence[Path]) -> dict[str, Path]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    found = sorted(folder.rglob(name))
-    if not found:
+    paths = sorted(folder.rglob(name))
+    if not paths:
         raise UserError(f"file: {str(folder)!r} has no {name}; copy it there, or leave the option out to download it")
-    return found[0]
+    return paths[0]
 
 
 def _fetch(file: PublishedFile) -> Path:

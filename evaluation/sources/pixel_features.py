@@ -58,8 +58,8 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
 
     table, sample = FeatureTable(resources.cache / TABLES, key), pack([digest_of({"sample": seed})])
     with prefix_target(target.name):
-        found = table.find(sample)
-        is_missing = bool(len(found.missing))
+        stored_rows = table.find(sample)
+        is_missing = bool(len(stored_rows.missing))
         if is_missing:
             # This imports torch, which a stored sample does not need.
             from headstart.evaluation.sources.sampled_pixels import compute_pixels
@@ -74,8 +74,8 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                 if not table.has(sample):
                     row, notes = compute_pixels(network, photos.rows, classes, policy, per_photo, seed, title)
                     table.write(sample, row, notes, {})
-            found = table.find(sample)
-        stored = found.gather()
+            stored_rows = table.find(sample)
+        stored = stored_rows.gather()
 
     [rows], width = np.asarray(stored.rows), stored.notes["width"]
     logits = rows[:, width:-2]
