@@ -47,7 +47,7 @@ def compute_pixels(
         backbone = build_backbone(network).to(device)
         backbone.try_out(network)
     counts, generator = count_pixels([labels], NO_CLASS), np.random.default_rng(seed)
-    at_once, parts = pass_size(backbone.preprocessing.crop, device.type), []
+    at_once, parts = pass_size(backbone.preprocessing.crop, device.type), list[NDArray[np.float32]]()
 
     with deterministic(), torch.inference_mode(), Progress(title, len(photos), "photos") as progress:
         for first in range(0, len(photos), at_once):
