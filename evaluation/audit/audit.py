@@ -54,7 +54,6 @@ def audit(
     document = {
         **results.reading,
         **audit_table(cells, varying),
-        "whole": {"sources": len(results.whole.sources), "targets": len(results.whole.targets)},
         "holes": effects_of_holes(results.whole),
         "left_out": cells.left_out | constant,
         "notes": cells.notes,
