@@ -115,8 +115,8 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
         with prefix_extraction():
             computed = compute_elsewhere({name: job.request for name, job in jobs.items()}, resources)
 
-    found = {name: embed(job) for name, job in jobs.items()}
-    return {name: replace(each, computed=each.computed + computed.get(name, 0)) for name, each in found.items()}
+    rows = {name: embed(job) for name, job in jobs.items()}
+    return {name: replace(each, computed=each.computed + computed.get(name, 0)) for name, each in rows.items()}
 
 
 def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.ranking.over_targets import FEWEST, FEWEST_FOR_T, LEVEL, mean_interval, p_value
+from headstart.metrics.ranking.over_targets import FEWEST, FEWEST_FOR_T, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.metrics.sample_efficiency.scores import finite, finite_ends
 from headstart.output.tables import format_estimate
@@ -71,21 +71,12 @@ def by_measure(
     return summaries
 
 
-def few_targets(count: int, pairs: int = 1) -> list[str]:
-    """Return a sentence that says which intervals and significant differences so few targets cannot have, if any.
-
-    Args:
-        count: Number of targets.
-        pairs: Number of pairs whose tests are adjusted by Holm's procedure.
-    """
-    if count < FEWEST:
-        have = "1 target has" if count == 1 else f"{count} targets have"
-        return [f"{have} no intervals of 95 % and no significant differences at 5 %; both need {FEWEST} targets."]
-    if count < FEWEST_FOR_T and pairs * 2 ** (1 - count) > LEVEL:
-        return [
-            f"{count} targets cannot show a significant difference among {pairs} pairs; {FEWEST_FOR_T} targets can."
-        ]
-    return []
+def few_targets(count: int) -> list[str]:
+    """Return a sentence that says that so few targets have no intervals and no significant differences, if so."""
+    if count >= FEWEST:
+        return []
+    have = "1 target has" if count == 1 else f"{count} targets have"
+    return [f"{have} no intervals of 95 % and no significant differences at 5 %; both need {FEWEST} targets."]
 
 
 def with_interval(summary: Mapping[str, Any]) -> str:

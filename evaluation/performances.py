@@ -113,7 +113,7 @@ def _warning_lines(warnings: Mapping[Pair, Sequence[str]]) -> list[str]:
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:
-    """Whether runs are fine-tuning; a UserError where they differ in the task, or it has no performances."""
+    """Return whether runs are fine-tuning; a UserError where they differ in the task, or it has no performances."""
     tasks = {task_of(folder): folder for folder in reversed(folders)}
     for task, folder in tasks.items():
         if task not in (TASK, "comparison"):

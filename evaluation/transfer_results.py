@@ -104,9 +104,9 @@ def rename(results: Sequence[TransferResult], names: Mapping[str, str]) -> list[
     Raises:
         UserError: A name belongs to none of them.
     """
-    own = sorted({name for each in results for name in (each.source, each.target)})
-    if unknown := sorted(set(names) - set(own)):
-        raise UserError(f"names: {', '.join(unknown)} given, but the runs are of {', '.join(own)}")
+    present = sorted({name for each in results for name in (each.source, each.target)})
+    if unknown := sorted(set(names) - set(present)):
+        raise UserError(f"names: {', '.join(unknown)} given, but the runs are of {', '.join(present)}")
     return [
         replace(each, source=names.get(each.source, each.source), target=names.get(each.target, each.target))
         for each in results
@@ -235,11 +235,11 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
     if trained is None and len(kinds) > 1:
         listed = " and ".join(f"of {kind} ({each})" for kind, each in sorted(kinds.items(), key=itemgetter(0)))
         raise UserError(f"trained: accuracies {listed} are given; choose by --trained")
-    chosen = [each for each in results if trained in (None, _trained(each))]
-    if not chosen:
-        there = f"; they are of {' and of '.join(sorted(kinds))}" if kinds else ""
-        raise UserError(f"runs: no accuracy{f' of {trained}' if trained else ''} is in what is given{there}")
-    return chosen, f"{chosen[0].common.get('measure', 'accuracy')}, {TITLES[_trained(chosen[0])]}"
+    selected = [each for each in results if trained in (None, _trained(each))]
+    if not selected:
+        present = f"; they are of {' and of '.join(sorted(kinds))}" if kinds else ""
+        raise UserError(f"runs: no accuracy{f' of {trained}' if trained else ''} is in what is given{present}")
+    return selected, f"{selected[0].common.get('measure', 'accuracy')}, {TITLES[_trained(selected[0])]}"
 
 
 def _trained(result: TransferResult) -> str:
@@ -283,11 +283,11 @@ def _read(folder: Path) -> TransferResult:
     if document.get("schema") != TRAINING_SCHEMA:
         raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
 
-    fed, training, orderings = (document["key"][part] for part in ("stream", "method", "orderings"))
+    stream, training, orderings = (document["key"][part] for part in ("stream", "method", "orderings"))
     values = dict(zip(orderings, document["accuracies"], strict=True))
     classes = zip(orderings, document["only_classes"], strict=True)
     only = {ordering: name for ordering, name in classes if name is not None}
-    return _result(folder, document["protocol"], fed, training, values, only)
+    return _result(folder, document["protocol"], stream, training, values, only)
 
 
 def _read_ledger(folder: Path) -> Iterator[TransferResult]:

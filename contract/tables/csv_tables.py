@@ -1,15 +1,15 @@
-"""CSV tables that one command writes and another reads."""
+"""Files of tables: their columns, how they are read as texts, and known performances."""
 
 import csv
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
+
 from headstart.output.errors import UserError, reason_of
 
-# Cells of values that could not be computed, besides those that are not finite.
-MISSING = ("", "na", "n/a", "none", "null", "-")
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # What a reader must know of a performance, such as that the network predicts one class alone.
 WARNING = "warning"
@@ -17,6 +17,8 @@ WARNING = "warning"
 SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds", WARNING)
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
+# Mistakes of a kind that a message has.
+MOST_NAMED = 3
 
 
 class Performances(NamedTuple):
@@ -32,7 +34,7 @@ class Performances(NamedTuple):
 
 
 def finite_number(text: str, name: str) -> float:
-    """Return the number in the column `name` of a CSV file; a ValueError if it is not a finite number."""
+    """Return the number in the column `name` of a file; a ValueError if it is not a finite number."""
     try:
         number = float(text)
     except ValueError:
@@ -42,22 +44,50 @@ def finite_number(text: str, name: str) -> float:
     return number
 
 
-def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and fields of each line of a CSV file that is not empty; errors begin with the option."""
+def refuse(kind: str, entries: Sequence[str], hint: str = "", option: str = "table") -> None:
+    """Raise a UserError of one line with the first mistakes of a kind, if there are any."""
+    if entries:
+        more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
+        raise UserError(f"{option}: {len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}{hint}")
+
+
+def read_frame(option: str, path: Path) -> pd.DataFrame:
+    """Read a file as texts without spaces around them. The index numbers its rows, of which the header is the first.
+
+    Args:
+        option: The option that names the file, for messages.
+        path: CSV or Parquet file.
+
+    Raises:
+        UserError: The file cannot be read, has a column twice, or rows of another length.
+    """
+    kind = "Parquet file" if path.suffix == ".parquet" else "CSV file in UTF-8"
     try:
+        if path.suffix == ".parquet":
+            return _read_parquet(path)
+        # pandas would fill rows that are too short.
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
-            yield from ((reader.line_num, row) for row in reader if row)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(
-            f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); give a CSV file in UTF-8"
-        ) from error
+            lines = [(reader.line_num, [text.strip() for text in row]) for row in reader if row]
+    except ImportError as error:
+        raise UserError(f"{option}: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
+    except (OSError, ValueError, csv.Error) as error:
+        raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); give a {kind}") from error
+
+    header = lines[0][1] if lines else []
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
+    torn = [f"row {line} has {len(row)} fields" for line, row in lines if len(row) != len(header)]
+    refuse(f"rows without the {len(header)} fields of the first", torn, option=option)
+    return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=object)
 
 
-def require_fields(row: Sequence[str], header: Sequence[str]) -> None:
-    """Raise a ValueError unless a line has a field for each column."""
-    if len(row) != len(header):
-        raise ValueError(f"{len(row)} fields where the first line has {len(header)}")
+def _read_parquet(path: Path) -> pd.DataFrame:
+    frame = pd.read_parquet(path)
+    frame = frame.reset_index() if any(frame.index.names) else frame
+    texts = frame.astype(object).where(frame.notna(), "").map(lambda value: str(value).strip()).rename(columns=str)
+    return texts.set_axis(range(2, len(frame) + 2), axis=0)
 
 
 def read_performances(path: str | None, sources: Collection[str], targets: Collection[str]) -> Performances:
@@ -75,30 +105,29 @@ def read_performances(path: str | None, sources: Collection[str], targets: Colle
     Raises:
         UserError: The file cannot be read or has a wrong entry, a pair twice, or none of these pairs.
     """
+    performances = Performances({}, {})
     if path is None:
-        return Performances({}, {})
-    lines = read_csv("performances", Path(path))
-    header = next(lines, (1, []))[1]
-    if missing := [name for name in PERFORMANCE_COLUMNS if name not in header]:
+        return performances
+    frame = read_frame("performances", Path(path))
+    if missing := [name for name in PERFORMANCE_COLUMNS if name not in frame.columns]:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
 
-    known, warnings = dict[tuple[str, str], float](), dict[tuple[str, str], str]()
-    for line, row in lines:
+    wrong = []
+    for row, cells in frame[frame["source"].isin(sources) & frame["target"].isin(targets)].iterrows():
+        source, target, text = (str(cells[name]) for name in PERFORMANCE_COLUMNS)
         try:
-            require_fields(row, header)
-            source, target, text = (row[header.index(name)].strip() for name in PERFORMANCE_COLUMNS)
-            if (source, target) in known:
+            if (source, target) in performances.values:
                 raise ValueError(f"source {source!r} on target {target!r} once more")
-            known[source, target] = finite_number(text, "performance")
+            performances.values[source, target] = finite_number(text, "performance")
         except ValueError as error:
-            raise UserError(f"performances: line {line}: {error}") from error
-        if WARNING in header and (warning := row[header.index(WARNING)]):
-            warnings[source, target] = warning
+            wrong.append(f"row {row}, {error}")
+        if cells.get(WARNING):
+            performances.warnings[source, target] = str(cells[WARNING])
 
-    performances = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
-    if not performances:
+    refuse("wrong entries", wrong, option="performances")
+    if not performances.values:
         raise UserError(
             f"performances: {path!r} has no pair of the sources {', '.join(sources)} "
             f"and the targets {', '.join(targets)}"
         )
-    return Performances(performances, {pair: text for pair, text in warnings.items() if pair in performances})
+    return performances

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.contract.tables.table import TransferTable
-from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.arrays import Flags
 from headstart.output.errors import UserError
 
-# Sources or targets with holes up to which all subsets of them are tried.
-MOST_TRIED = 20
+# Subsets of the sources or targets with holes, times the sources or targets, up to which all subsets are tried.
+MOST_TRIED = 2**23
 MOST_NAMED = 5
 
 
@@ -20,8 +17,8 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
     """Find the largest part of a table without holes, by its cells, with two sources and two targets if possible.
 
     Of parts with as many cells the one with more targets is taken. All subsets of the targets with holes are tried, or
-    of the sources with holes where these are fewer. If both are more than 20, the source or target with the largest
-    share of holes is left out until there are none. This may leave less than the largest part.
+    of the sources with holes where these are fewer. If there are too many subsets, the source or target with the
+    largest share of holes is left out until there are none. This may leave less than the largest part.
 
     Args:
         holes: Which cells are missing, `[n, t]`.
@@ -38,15 +35,13 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
 
 
 def is_exact(holes: Flags) -> bool:
-    """Whether `largest_complete` tries all parts."""
-    return bool(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()) <= MOST_TRIED)
+    """Return whether `largest_complete` tries all parts."""
+    fewest = int(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()))
+    return 2**fewest * max(holes.shape) <= MOST_TRIED
 
 
 def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, Flags]:
     """Try all subsets of the lines with holes that are left out; return the lines and what lies across that are kept.
-
-    A subset is a number whose bits are its lines. What lies across is kept where its holes are within the subset, so
-    that sums over it are sums over subsets of the subset.
 
     Args:
         holes: `[lines, across]`.
@@ -54,35 +49,16 @@ def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, 
         of_targets: Whether the lines are the targets.
     """
     with_holes = np.flatnonzero(holes.any(axis=1))
-    bits = 1 << np.arange(len(with_holes))
-    patterns = bits @ holes[with_holes]
     subsets = np.arange(1 << len(with_holes))
+    kept_lines = np.ones((len(subsets), len(holes)), dtype=np.bool_)
+    kept_lines[:, with_holes] = (subsets[:, None] >> np.arange(len(with_holes))) & 1 == 0
+    kept_across = kept_lines.astype(np.float32) @ holes.astype(np.float32) == 0
+    cells = ((kept_across.astype(np.float32) @ counted.T.astype(np.float32)) * kept_lines).sum(axis=1)
 
-    kept_across = _sums_within(np.bincount(patterns, minlength=len(subsets)))
-    whole = np.delete(counted, with_holes, axis=0).sum(axis=0)
-    cells = _sums_within(np.bincount(patterns, whole, minlength=len(subsets)))
-    kept_lines = np.full(len(subsets), len(holes))
-    for bit, line in zip(bits, with_holes, strict=True):
-        in_line = _sums_within(np.bincount(patterns, counted[line], minlength=len(subsets)))
-        is_kept = (subsets & bit) == 0
-        cells += in_line * is_kept
-        kept_lines -= ~is_kept
-
-    targets = kept_lines if of_targets else kept_across
-    enough = np.minimum(np.minimum(kept_lines, kept_across), 2)
-    best = int(np.lexsort((-subsets, targets, cells, enough))[-1])
-    lines = np.ones(len(holes), dtype=np.bool_)
-    lines[with_holes[(best & bits) > 0]] = False
-    return lines, np.asarray((patterns & ~best) == 0)
-
-
-def _sums_within(values: NDArray[Any]) -> Floats:
-    """Sum values over all subsets of each subset, `[2^m]`."""
-    sums = values.astype(np.float64)
-    for bit in range(len(values).bit_length() - 1):
-        halves = sums.reshape(-1, 2, 1 << bit)
-        halves[:, 1] += halves[:, 0]
-    return sums
+    lines, across = kept_lines.sum(axis=1), kept_across.sum(axis=1)
+    enough = np.minimum(np.minimum(lines, across), 2)
+    best = int(np.lexsort((-subsets, lines if of_targets else across, cells, enough))[-1])
+    return kept_lines[best], kept_across[best]
 
 
 def _drop_worst(holes: Flags) -> tuple[Flags, Flags]:

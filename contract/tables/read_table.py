@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from headstart.contract.tables.csv_tables import MOST_NAMED, refuse
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
-from headstart.contract.tables.rows import MOST_NAMED, Missing, TableLayout, read_rows, refuse
+from headstart.contract.tables.rows import Missing, TableLayout, read_rows
 from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
@@ -18,8 +19,6 @@ from headstart.output.files import digest_file
 from headstart.store.json_digest import digest_of
 
 KEY = ["metric", "source", "target"]
-# Rounding errors beyond a bound, relative to it.
-ROUNDING = 1e-6
 NEGATIVE = (
     "Rel@1 is undefined, and left out, on targets with negative performances: {}. It compares performances that are "
     "counted from 0: give accuracies, or turn losses and errors round into what is 0 at worst, such as 1 - error."
@@ -91,12 +90,11 @@ def _join(
     if layout.missing_value is not None:
         numbers = ["score", "performance"]
         rows[numbers] = rows[numbers].mask(rows[numbers] == layout.missing_value)
-    notes += _out_of_range(rows)
 
-    known = ["performance", *filter(None, rows["metric"].drop_duplicates())]
+    columns = ["performance", *filter(None, rows["metric"].drop_duplicates())]
     for name, is_better in layout.higher_is_better.items():
-        if name not in known:
-            raise UserError(f"higher_is_better: {name!r} given; there are {', '.join(known)}")
+        if name not in columns:
+            raise UserError(f"higher_is_better: {name!r} given; there are {', '.join(columns)}")
 
         if not is_better and name == "performance":
             rows["performance"] = -rows["performance"]
@@ -114,29 +112,12 @@ def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return rows[~is_own], [note] * bool(lost)
 
 
-def _out_of_range(rows: pd.DataFrame) -> list[str]:
-    """Return a warning about performances outside of 0 to 1, or 0 to 100, where most of them are."""
-    known = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
-    for most in (1, 100):
-        outside = known[(known["performance"] < 0) | (known["performance"] > most * (1 + ROUNDING))]
-        if len(outside) < len(known) / 2:
-            named = [
-                f"{each.performance:g} on row {each.row} (source {each.source!r}, target {each.target!r})"
-                for each in outside[:MOST_NAMED].itertuples()
-            ]
-            more = f" and {len(outside) - MOST_NAMED:,} more" if len(outside) > MOST_NAMED else ""
-            warning = f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are: "
-            return [f"{warning}{'; '.join(named)}{more}. If they mean a missing one, give missing_value."] * bool(named)
-    return []
-
-
 def _refuse_double(rows: pd.DataFrame) -> None:
     """Raise a UserError if a cell has several rows, or the rows of several metrics contradict in its performance."""
     double = rows[rows.duplicated(KEY, keep=False)].groupby(KEY, sort=False)["row"].agg(", ".join)
     # A row of a wide table has a cell for each metric.
-    named = {(*key[1:], its): f"{_cell(*key)} on rows {its}" for key, its in double.items()}
-    cells = [*named.values()]
-    refuse("cells given more than once", cells, "; keep one row of each")
+    cells = {(*key[1:], its): f"{_cell(*key)} on rows {its}" for key, its in double.items()}
+    refuse("cells given more than once", list(cells.values()), "; keep one row of each")
 
     different = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
     different = different[different.duplicated(["source", "target"], keep=False)]
@@ -155,8 +136,8 @@ def _own_targets(origins: pd.DataFrame, sources: Sequence[str], targets: Sequenc
     """Return which sources are the target itself or come from it, `[n, t]`."""
     own = np.array(sources, dtype=object)[:, None] == np.array(targets, dtype=object)
     source, target = _positions(origins["source"], sources), _positions(origins["own"], targets)
-    there = (source >= 0) & (target >= 0)
-    own[source[there], target[there]] = True
+    both = (source >= 0) & (target >= 0)
+    own[source[both], target[both]] = True
     return np.asarray(own, dtype=np.bool_)
 
 

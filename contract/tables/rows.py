@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from headstart.contract.tables.csv_tables import MISSING, finite_number, read_csv
+from headstart.contract.tables.csv_tables import finite_number, read_frame, refuse
 from headstart.contract.tables.table import is_metric
 from headstart.metrics.arrays import Flags
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
 # transferability metrics evaluations?, ECCV 2022.
@@ -31,8 +31,8 @@ NEEDED = ("source", "target", "score", "performance")
 TRAINABLE = "Trainable Backbone"
 # Between the parts of a name that several columns make.
 JOINT = ", "
-NOT_FINITE = ("nan", "inf", "-inf", "+inf", "infinity", "-infinity")
-MOST_NAMED = 3
+# Texts of scores and performances that could not be computed.
+MISSING = ("", "na", "n/a", "none", "null", "-", "nan", "inf", "-inf", "+inf", "infinity", "-infinity")
 
 Missing = Literal["refuse", "complete", "pairwise"]
 Value = str | int | float | bool
@@ -104,38 +104,6 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
     return TableRows(_with_numbers(rows), [name for name in frame.columns if name and name not in used], notes)
 
 
-def read_frame(option: str, path: Path) -> pd.DataFrame:
-    """Read a file as texts without spaces around them. The index numbers its rows, of which the header is the first.
-
-    Args:
-        option: The option that names the file, for messages.
-        path: CSV or Parquet file.
-
-    Raises:
-        UserError: The file cannot be read, has a column twice, or rows of another length.
-    """
-    if path.suffix == ".parquet":
-        try:
-            frame = pd.read_parquet(path)
-        except ImportError as error:
-            raise UserError(f"{option}: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
-        except (OSError, ValueError) as error:
-            reason = f"{str(path)!r} cannot be read ({reason_of(error)})"
-            raise UserError(f"{option}: {reason}; give a Parquet file") from error
-        frame = frame.reset_index() if any(frame.index.names) else frame
-        texts = frame.astype(object).where(frame.notna(), "").map(lambda value: str(value).strip()).rename(columns=str)
-        return texts.set_axis(range(2, len(frame) + 2), axis=0)
-
-    lines = [(line, [text.strip() for text in row]) for line, row in read_csv(option, path)]
-    header = lines[0][1] if lines else []
-    twice = sorted({name for name in header if name and header.count(name) > 1})
-    if twice:
-        raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
-    torn = [f"row {line} has {len(row)} fields" for line, row in lines if len(row) != len(header)]
-    refuse(f"rows without the {len(header)} fields of the first", torn, option=option)
-    return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=object)
-
-
 def _find_columns(
     path: Path, header: Sequence[str], given: Mapping[str, str | list[str]], target: str
 ) -> dict[str, list[str]]:
@@ -144,13 +112,13 @@ def _find_columns(
     if unknown := [name for name in given if name not in HEADERS]:
         raise UserError(f"columns: {', '.join(map(repr, unknown))} given; there are {', '.join(HEADERS)}")
     columns = {plain: [names] if isinstance(names, str) else list(names) for plain, names in given.items()}
-    taken = {name for names in columns.values() for name in names}
+    named = {name for names in columns.values() for name in names}
     for plain, names in columns.items():
         if not names or not set(names) <= set(header):
             raise UserError(f"columns: {plain} is to be {', '.join(map(repr, names)) or 'no column'}, but {listed}")
 
     for plain, spellings in HEADERS.items():
-        spelled = [name for name in header if name in spellings and name not in taken]
+        spelled = [name for name in header if name in spellings and name not in named]
         if plain not in columns and len(spelled) > 1:
             raise UserError(f"table: {' and '.join(map(repr, spelled))} both name the {plain}; choose one by columns")
         if plain not in columns and spelled:
@@ -233,7 +201,7 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     for name in ("score", "performance"):
         values = np.full(len(rows), np.nan)
         for position, (row, text) in enumerate(zip(rows["row"].tolist(), rows[name].tolist(), strict=True)):
-            if text.lower() not in MISSING + NOT_FINITE:
+            if text.lower() not in MISSING:
                 try:
                     values[position] = finite_number(text, name)
                 except ValueError as error:
@@ -242,10 +210,3 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     # A row of a wide table has its performance once for each metric.
     refuse("wrong entries", [*dict.fromkeys(wrong)])
     return rows.assign(**numbers)
-
-
-def refuse(kind: str, entries: Sequence[str], hint: str = "", option: str = "table") -> None:
-    """Raise a UserError of one line with the first mistakes of a kind, if there are any."""
-    if entries:
-        more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
-        raise UserError(f"{option}: {len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}{hint}")

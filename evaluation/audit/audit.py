@@ -45,16 +45,15 @@ def audit(
     cells = results.table
     if len(cells.targets) < 2:
         raise UserError(f"table: {cells.targets[0]!r} is the only target; two or more are compared")
-    known, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
-    require_distinct(cells, known)
+    varying, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
+    require_distinct(cells, varying)
 
     facts_digest = digest_file(Path(facts)) if facts else None
     results.check_settings(results.reading, {"facts/sha256": facts_digest})
 
     document = {
         **results.reading,
-        **audit_table(cells, known),
-        "whole": {"sources": len(results.whole.sources), "targets": len(results.whole.targets)},
+        **audit_table(cells, varying),
         "holes": effects_of_holes(results.whole),
         "left_out": cells.left_out | constant,
         "notes": cells.notes,

@@ -6,7 +6,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headstart.evaluation.audit.hole_effects import kept_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import STATIC, ranker_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -45,7 +44,7 @@ def _plot_rankers(document: Document) -> Figure:
     }
     colours = _colours(document["rankers"])
     about = "How well rankers predict performance" + "; red ones know nothing of the target" * (INK in colours)
-    return _plot_panels(panels, about, colours, kept_in_words(document))
+    return _plot_panels(panels, about, colours)
 
 
 def _plot_beyond(document: Document) -> Figure:
@@ -57,7 +56,7 @@ def _plot_beyond(document: Document) -> Figure:
         "Kendall given the mean rank": [(titles[name], document["kendall_given_mean_rank"][name]) for name in others],
     }
     about = "What rankers say beyond the mean rank on the other targets"
-    return _plot_panels(panels, about, _colours(others), kept_in_words(document))
+    return _plot_panels(panels, about, _colours(others))
 
 
 def _titles(document: Document) -> dict[str, str]:
@@ -73,7 +72,7 @@ def _colours(rankers: Iterable[str]) -> list[str]:
     return [ALARM if name in STATIC else INK for name in rankers]
 
 
-def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Sequence[str], note: str) -> Figure:
+def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Sequence[str]) -> Figure:
     """Plot panels side by side that have the same lines, in the colours of these."""
     count = max(map(len, panels.values()))
     figure = Figure(figsize=(0.6 + PANEL * len(panels), AROUND + 0.3 + LINE * count))
@@ -93,8 +92,7 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
     grid[0].set_ylim(count - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(grid[0]))
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
-    legend = f"Grey: targets; bar: mean and its 95 % interval over targets{note}"
-    figure.supxlabel(legend, fontsize=8, color=INK)
+    figure.supxlabel("Grey: targets; bar: mean and its 95 % interval over targets", fontsize=8, color=INK)
     return figure
 
 

@@ -1,6 +1,5 @@
 """Effects of a table's holes on a finding: the same finding on every part of the table that could be taken."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,11 +45,3 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
             "rankers": {ranker: measures["weighted_kendall"] for ranker, measures in summaries.items()},
         }
     return described
-
-
-def kept_in_words(document: Mapping[str, Any]) -> str:
-    """Return a line that says which part of a table with holes an audit is of, for figures; empty without holes."""
-    if not document["holes"]:
-        return ""
-    kinds = (f"{len(document[kind])} of {document['whole'][kind]} {kind}" for kind in ("sources", "targets"))
-    return f"\nthe table has holes: {', '.join(kinds)}"

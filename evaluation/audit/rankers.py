@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.contract.tables.csv_tables import finite_number
-from headstart.contract.tables.rows import read_frame
+from headstart.contract.tables.csv_tables import finite_number, read_frame
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import by_measure, over_targets
 from headstart.metrics.arrays import Flags, Floats
@@ -229,11 +228,11 @@ def _best(table: TransferTable, measured: Mapping[str, Floats], index: int) -> d
     if not table.metrics:
         return {"metrics": [], "tied": [], "not_compared": {}}
     values = np.stack([measured[metric][:, index] for metric in table.metrics])
-    found, known = find_best(values), np.isfinite(values)
+    result, known = find_best(values), np.isfinite(values)
     missing = zip(table.metrics, known.any(axis=0) & ~known, strict=True)
     return {
-        "metrics": [name for name, best in zip(table.metrics, found.best, strict=True) if best],
-        "tied": [name for name, tied in zip(table.metrics, found.tied, strict=True) if tied],
+        "metrics": [name for name, best in zip(table.metrics, result.best, strict=True) if best],
+        "tied": [name for name, tied in zip(table.metrics, result.tied, strict=True) if tied],
         "not_compared": {
             metric: [table.targets[index] for index in np.flatnonzero(lacks)]
             for metric, lacks in missing

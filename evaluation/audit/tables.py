@@ -144,25 +144,9 @@ def remarks(document: Document) -> list[str]:
             f"The rankings of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; "
             f"Kendall's W {ranks['kendalls_w']:.2f}). At 1 all targets have the same ranking, and no metric is needed."
         )
-    lines += _best_metrics(document)
     lines += _against_mean_rank(document)
     left_out = [f"Left out: {name} ({reason})." for name, reason in document["left_out"].items()]
     return [*lines, *document["not_computed"], *left_out]
-
-
-def _best_metrics(document: Document) -> list[str]:
-    """Return sentences: which metrics are the best by each measure, and which are not compared."""
-    titles, lines = ranker_titles(document), []
-    for name, best in document["best"].items():
-        title = EVALUATION_MEASURES[name].title
-        if best["metrics"]:
-            have = "has" if len(best["metrics"]) == 1 else "have"
-            leaders, tied = (", ".join(titles[metric] for metric in best[each]) for each in ("metrics", "tied"))
-            rest = f"; not significantly different: {tied}" if tied else ""
-            lines.append(f"{title}: {leaders} {have} the highest mean{rest}.")
-        for metric, missing in best["not_compared"].items():
-            lines.append(f"{title}: {titles[metric]} has no value on {', '.join(missing)}, and is not compared.")
-    return lines
 
 
 def _against_mean_rank(document: Document) -> list[str]:

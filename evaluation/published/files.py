@@ -7,6 +7,7 @@ from pathlib import Path
 
 from headstart.contract.tables.csv_tables import PERFORMANCE_COLUMNS
 from headstart.datamodules.photos.download import download, fetch_once
+from headstart.evaluation.published import reshape
 from headstart.evaluation.published.register import PublishedFile, PublishedTable
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_text
@@ -44,10 +45,10 @@ def find_files(table: PublishedTable, local: Sequence[Path]) -> dict[str, Path]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    found = sorted(folder.rglob(name))
-    if not found:
+    paths = sorted(folder.rglob(name))
+    if not paths:
         raise UserError(f"file: {str(folder)!r} has no {name}; copy it there, or leave the option out to download it")
-    return found[0]
+    return paths[0]
 
 
 def _fetch(file: PublishedFile) -> Path:
@@ -92,7 +93,7 @@ def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Pat
         pairs = [(source, target) for target in sorted(values) for source in sorted(values[target])]
         text = csv_text(PERFORMANCE_COLUMNS, [[*pair, values[pair[1]][pair[0]]] for pair in pairs])
     elif table.reshape:
-        rows, note = table.reshape(*(paths[file.name] for file in table.files))
+        rows, note = getattr(reshape, table.reshape)(*(paths[file.name] for file in table.files))
         text = rows.to_csv(index=False, lineterminator="\n")
     else:
         return path, note

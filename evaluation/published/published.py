@@ -106,13 +106,13 @@ def _known(table: PublishedTable) -> dict[str, float]:
 def _differences(table: PublishedTable, document: Mapping[str, Any]) -> "list[str]":
     """Return a warning for each figure of an audit that is not that of the register."""
     ranked = document["ranks"]["sources"].values()
-    found = {
+    figures = {
         **{kind: len(document[kind]) for kind in ("sources", "targets")},
         "cells": sum(rank is not None for source in ranked for rank in source["per_target"].values()),
         **{ranker: its["weighted_kendall"]["mean"] for ranker, its in document["rankers"].items()},
     }
     return [
-        f"WARNING: {figure} is {found.get(figure)} here and {value} in the register."
+        f"WARNING: {figure} is {figures.get(figure)} here and {value} in the register."
         for figure, value in _known(table).items()
-        if found.get(figure) is None or abs(found[figure] - value) > SAME
+        if figures.get(figure) is None or abs(figures[figure] - value) > SAME
     ]

@@ -58,6 +58,6 @@ def scores_and_records(scores: Path, records: Path) -> Reshaped:
     accuracies = pd.read_csv(records, dtype=str).rename(
         columns={"model": "source", "finetuned_dataset": "target", "eval_accuracy": "performance"}
     )
-    known = accuracies[["source", "target", "performance"]]
+    performances = accuracies[["source", "target", "performance"]]
     means = cells.mean().reset_index().replace({"metric": names})
-    return means.merge(known, "left", ["source", "target"]), f"{note} means of several rows."
+    return means.merge(performances, "left", ["source", "target"]), f"{note} means of several rows."

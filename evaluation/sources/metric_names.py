@@ -48,9 +48,9 @@ def find_metrics(names: Sequence[MetricName]) -> Metrics:
         UserError: There is none, or one comes twice with the same options. Or an import path is not that of such a
             function, or an option is unknown or of another type.
     """
-    found = [_find(*_name_and_options(name)) for name in names]
-    require_different("metrics", [name for name, _ in found])
-    return dict(found)
+    metrics = [_find(*_name_and_options(name)) for name in names]
+    require_different("metrics", [name for name, _ in metrics])
+    return dict(metrics)
 
 
 def _name_and_options(name: MetricName) -> tuple[str, Mapping[str, Any]]:
@@ -108,8 +108,8 @@ def digest_metrics(names: Iterable[str]) -> dict[str, str]:
         names: Names of the metrics in tables.
     """
     plain = dict.fromkeys(name.partition("(")[0] for name in names)
-    own = [name.rpartition(".") for name in plain if name not in METRICS]
-    functions = [getattr(sys.modules[module], name) for module, _, name in own]
+    paths = [name.rpartition(".") for name in plain if name not in METRICS]
+    functions = [getattr(sys.modules[module], name) for module, _, name in paths]
     return {SUITE: suite_digest(), **own_digests(functions)}
 
 

@@ -58,11 +58,11 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
 
     table, sample = FeatureTable(resources.cache / TABLES, key), pack([digest_of({"sample": seed})])
     with prefix_target(target.name):
-        found = table.find(sample)
-        is_missing = bool(len(found.missing))
+        stored_rows = table.find(sample)
+        is_missing = bool(len(stored_rows.missing))
         if is_missing:
             # This imports torch, which a stored sample does not need.
-            from headstart.evaluation.sources.sampled_pixels import SampledPixels
+            from headstart.evaluation.sources.sampled_pixels import compute_pixels
 
             photos = require_readable(target.photos, find(RowRequest(target.photos, preprocessing), resources))
             classes = np.asarray(require_readable(maps, label_maps(preprocessing, maps, resources)).rows)
@@ -70,12 +70,12 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                 raise UserError("no pixel of its label maps has a class")
 
             title = f"pixels of {target.name}"
-            pixels = SampledPixels(network, photos.rows, classes, policy, per_photo, seed, title)
             with table.taken(sample, wait=True):
                 if not table.has(sample):
-                    table.write(sample, *pixels.compute(), {})
-            found = table.find(sample)
-        stored = found.gather()
+                    row, notes = compute_pixels(network, photos.rows, classes, policy, per_photo, seed, title)
+                    table.write(sample, row, notes, {})
+            stored_rows = table.find(sample)
+        stored = stored_rows.gather()
 
     [rows], width = np.asarray(stored.rows), stored.notes["width"]
     logits = rows[:, width:-2]

@@ -43,9 +43,9 @@ def rank(scores: Mapping[str, Mapping[str, float | None]], uncounted: Collection
     """
     ranks: dict[str, dict[str, float]] = {}
     for metric in next(iter(scores.values())):
-        known = [value for by_metric in scores.values() if (value := by_metric[metric]) is not None]
-        ranked = [_rank(value, known) for value in known]
-        if len(known) == len(scores) and len(set(ranked)) > 1:
+        values = [value for by_metric in scores.values() if (value := by_metric[metric]) is not None]
+        ranked = [_rank(value, values) for value in values]
+        if len(values) == len(scores) and len(set(ranked)) > 1:
             ranks[metric] = dict(zip(scores, ranked, strict=True))
 
     counted = [by_name for metric, by_name in ranks.items() if metric not in uncounted]

@@ -165,8 +165,8 @@ def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: 
     scores = []
     for classes in track(targets, "metrics", "targets"):
         inputs = whole.subset(np.isin(whole.labels, classes))
-        found = {name: score_one(metric.evaluate, inputs) for name, metric in metrics.items()}
-        scores.append({name: _comparable(found[name], metric, len(classes)) for name, metric in metrics.items()})
+        by_name = {name: score_one(metric.evaluate, inputs) for name, metric in metrics.items()}
+        scores.append({name: _comparable(by_name[name], metric, len(classes)) for name, metric in metrics.items()})
     return scores
 
 

@@ -91,8 +91,8 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
             require_classes(photos, SPLITS[split])
         report_left_out(photos.left_out, option)
         once = count_once(photos, cache)
-        chosen = once.photos.subset(sample_photos(once.photos.labels, MOST_PHOTOS, seed))
-        sampled = chosen if len(chosen) < len(once.photos) else once.photos
+        sample = once.photos.subset(sample_photos(once.photos.labels, MOST_PHOTOS, seed))
+        sampled = sample if len(sample) < len(once.photos) else once.photos
         fingerprint, available = sampled.fingerprint(), len(once.photos)
         return Target(name, source.name, split, sampled, fingerprint, once.repeated, once.in_several_classes, available)
 

@@ -86,13 +86,15 @@ def transferability(
     if resamples == 1:
         raise UserError("resamples: one part of the photos has no spread; give 2 or more, or 0 for no intervals")
 
-    known = read_registries([registry_path(path) for path in (registry if isinstance(registry, list) else [registry])])
+    registered = read_registries(
+        [registry_path(path) for path in (registry if isinstance(registry, list) else [registry])]
+    )
     if metrics is not None:
         find_metrics(metrics)
-    sources = list(known.entries) if models is None else models
+    sources = list(registered.entries) if models is None else models
     require_different("targets", list(targets))
     require_different("models", sources)
-    known.require("models", sources)
+    registered.require("models", sources)
     performed = read_performances(performances, sources, targets)
 
     cache = cache_folder(results.extraction.cache_dir)
@@ -100,26 +102,30 @@ def transferability(
         name: read_target(name, source, split, cache, f"targets.{name}", seed) for name, source in targets.items()
     }
     has_pixels = any(target.photos.maps is not None for target in datasets.values())
-    chosen = find_metrics((PIXEL_METRICS if has_pixels else DEFAULT_METRICS) if metrics is None else metrics)
-    networks = networks_of(sources, known, results.extraction)
+    used_metrics = find_metrics((PIXEL_METRICS if has_pixels else DEFAULT_METRICS) if metrics is None else metrics)
+    networks = networks_of(sources, registered, results.extraction)
 
-    config: dict[str, Any] = {"metrics": list(chosen), "split": split, **({"pixels": pixels} if has_pixels else {})}
+    config: dict[str, Any] = {
+        "metrics": list(used_metrics),
+        "split": split,
+        **({"pixels": pixels} if has_pixels else {}),
+    }
     config["targets"] = {name: target.describe() for name, target in datasets.items()}
     settings = {"seed": seed, "resamples": resamples}
-    results.check_sources(known, networks, chosen, {**config, **settings})
+    results.check_sources(registered, networks, used_metrics, {**config, **settings})
 
     jobs = {
-        (name, source): source_job(known.entries[source], network, target, results.extraction)
+        (name, source): source_job(registered.entries[source], network, target, results.extraction)
         for name, target in datasets.items()
         for source, network in networks.items()
     }
 
     features = _extract(jobs, datasets, results, pixels, seed)
-    scores = _score(features, source_facts(networks, chosen), chosen, resamples, seed, cache)
+    scores = _score(features, source_facts(networks, used_metrics), used_metrics, resamples, seed, cache)
     ranked = [
         RankedSources(
-            chosen,
-            compare_sources(chosen, {source: scores[name, source] for source in networks}),
+            used_metrics,
+            compare_sources(used_metrics, {source: scores[name, source] for source in networks}),
             {source: value for (source, of), value in performed.values.items() if of == name},
             target,
             {source: features[name, source].seconds for source in networks},
@@ -133,7 +139,7 @@ def transferability(
     versions = {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
     digests = {**results.digests, "weights": weights}
     made_with = {**settings, "extraction": asdict(results.extraction), "digests": digests, "versions": versions}
-    described = {"titles": {name: metric.title for name, metric in chosen.items()}, **describe_ranking(ranked)}
+    described = {"titles": {name: metric.title for name, metric in used_metrics.items()}, **describe_ranking(ranked)}
     files = {source: network.file_digest for source, network in networks.items()}
     document = {
         **config,
@@ -147,7 +153,7 @@ def transferability(
 
     print_source_ranking(ranked)
     results.print_written()
-    title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
+    title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(used_metrics)} metrics"
     ranks = [[each.target.name, *row] for each in ranked for row in each.ranking.mean_ranks.items()]
     tables = {"scores": table, "mean_ranks": (("target", "source", "mean rank"), ranks)}
     results.publish("transferability", title, {**made_with, **config}, document, tables)

@@ -83,8 +83,8 @@ def stability(
             f"{table!r} has {sizes[0]} and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
         )
 
-    chosen_size = int(pool_size) if pool_size else conventions and conventions.pool_size
-    size = choose_pool_size(cells, chosen_size)
+    default_size = conventions.pool_size if conventions else None
+    size = choose_pool_size(cells, int(pool_size) if pool_size else default_size)
     studied = choose_pools(cells.scores, size, int(pools) if pools else None, int(seed))
 
     settings: dict[str, Any] = {

@@ -64,10 +64,10 @@ def target_selection(
     start = time.perf_counter()
     results = ScoringResults(default="runs/target_selection", document="targets.json", **options)
     extraction = results.extraction
-    known = read_registry(registry_path(registry))
-    known.require("source", [source])
-    chosen = find_metrics(SELECTION_METRICS if metrics is None else metrics)
-    if comparing := [name for name, metric in chosen.items() if metric.combine is not None]:
+    registered = read_registry(registry_path(registry))
+    registered.require("source", [source])
+    used_metrics = find_metrics(SELECTION_METRICS if metrics is None else metrics)
+    if comparing := [name for name, metric in used_metrics.items() if metric.combine is not None]:
         raise UserError(f"metrics: {', '.join(comparing)} compare sources, and here there is one; leave them out")
 
     whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset", seed)
@@ -91,25 +91,25 @@ def target_selection(
         "split": split,
         "class_share": class_share,
         "seed": seed,
-        "metrics": list(chosen),
+        "metrics": list(used_metrics),
     }
-    networks = networks_of([source], known, extraction)
+    networks = networks_of([source], registered, extraction)
     photos = {"photos": whole.fingerprint}
-    results.check_sources(known, networks, chosen, {**settings, "targets": described}, photos)
+    results.check_sources(registered, networks, used_metrics, {**settings, "targets": described}, photos)
 
-    features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
-    facts = source_facts(networks, chosen)[source]
+    features = source_features(source_job(registered.entries[source], networks[source], whole, extraction), whole)
+    facts = source_facts(networks, used_metrics)[source]
     inputs = Inputs(features.features, features.labels, features.logits, seed, facts)
-    scores = dict(zip(described, score_targets(inputs, pool, chosen), strict=True))
+    scores = dict(zip(described, score_targets(inputs, pool, used_metrics), strict=True))
     reached = {name: value for (_, name), value in performed.values.items()}
     warnings = {name: warning for (_, name), warning in performed.warnings.items()}
     photos_of = [each["photos"] for each in described.values()]
-    ranked = RankedTargets(chosen, scores, reached, pool, photos_of, whole, warnings=warnings)
+    ranked = RankedTargets(used_metrics, scores, reached, pool, photos_of, whole, warnings=warnings)
 
     digests = {**results.digests, "weights": features.weights}
     config = {**settings, "extraction": asdict(extraction), "digests": digests}
     summary = {
-        "titles": {name: metric.title for name, metric in chosen.items()},
+        "titles": {name: metric.title for name, metric in used_metrics.items()},
         "kendall_with_num_classes": ranked.kendall_with_num_classes(),
         "measures": ranked.measures(),
         "saturated": ranked.saturated,

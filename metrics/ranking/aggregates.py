@@ -109,11 +109,11 @@ def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> F
     for part in (each[start : start + rows] for each in counts for start in range(0, len(each), rows)):
         weights = part if is_whole else part * shares
         averages = []
-        for own, step, order in zip(ordered, steps, orders, strict=True):
+        for sorted_runs, step, order in zip(ordered, steps, orders, strict=True):
             # Weight of the middle half up to each value; the weight above it counts as the next value, step by step.
             sums = np.cumsum(weights[:, order], axis=1, dtype=summed)
             middle = np.clip(sums, cut, total - cut, dtype=kind)
-            averages.append(own[-1] - (middle[:, :-1] - cut) @ step / (total - 2 * cut))
+            averages.append(sorted_runs[-1] - (middle[:, :-1] - cut) @ step / (total - 2 * cut))
         means.append(np.stack(averages, axis=1))
     return np.concatenate(means)
 

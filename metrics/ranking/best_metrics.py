@@ -14,13 +14,11 @@ class BestMetrics(NamedTuple):
     """The best of m metrics on t targets.
 
     Attributes:
-        on_target: Which metrics have the highest value on each target, `[m, t]`; none where fewer than two have one.
         compared: Which metrics have a value on all targets on which any has one, `[m]`; others are not compared.
         best: Which have the highest mean among these, `[m]`; none where there are fewer than two.
         tied: Which others do not differ significantly from one of the best, `[m]`; none with fewer than two targets.
     """
 
-    on_target: Flags
     compared: Flags
     best: Flags
     tied: Flags
@@ -36,18 +34,16 @@ def find_best(values: Floats) -> BestMetrics:
         values: Values `[m, t]`, higher being better, NaN where undefined.
     """
     known = np.isfinite(values)
-    reached = np.where(known, values, -np.inf)
-    on_target = known & (reached >= reached.max(axis=0) - SAME) & (known.sum(axis=0) > 1)
-    there = known.any(axis=0)
-    compared = known.sum(axis=1) == max(there.sum(), 1)
+    with_values = known.any(axis=0)
+    compared = known.sum(axis=1) == max(with_values.sum(), 1)
     best, tied = np.zeros_like(compared), np.zeros_like(compared)
     if compared.sum() > 1:
-        complete = values[compared][:, there]
+        complete = values[compared][:, with_values]
         means = complete.mean(axis=1)
         best[compared] = means >= means.max() - SAME
         if complete.shape[1] > 1:
             tied[compared] = ~best[compared] & ~_differ(complete)[:, best[compared]].all(axis=1)
-    return BestMetrics(on_target, compared, best, tied)
+    return BestMetrics(compared, best, tied)
 
 
 def _differ(values: Floats) -> Flags:

@@ -64,8 +64,8 @@ def _subset_means(values: Floats) -> Floats:
 
     Flipping the signs of a subset raises the sum of all values less m where the mean of the subset is below m.
     """
-    chosen = sign_patterns(len(values))[1:] < 0
-    return np.sort(chosen @ values / chosen.sum(axis=1))
+    subsets = sign_patterns(len(values))[1:] < 0
+    return np.sort(subsets @ values / subsets.sum(axis=1))
 
 
 def respread(values: Floats, resampled: Floats, counts: Floats) -> Floats:

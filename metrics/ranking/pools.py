@@ -76,9 +76,9 @@ class Pools:
         generators = np.random.default_rng(self.seed).spawn(BATCHES)
         at_once = max(1, most // sizes[0])
         for start in range(0, BATCHES, at_once):
-            here = range(start, min(start + at_once, BATCHES))
-            drawn = [draw_batch(generators[i], self.sources, self.size, sizes[i]) for i in here]
-            yield np.concatenate(drawn), np.repeat(here, sizes[here.start : here.stop])
+            batches = range(start, min(start + at_once, BATCHES))
+            drawn = [draw_batch(generators[i], self.sources, self.size, sizes[i]) for i in batches]
+            yield np.concatenate(drawn), np.repeat(batches, sizes[batches.start : batches.stop])
 
     @property
     def settings(self) -> dict[str, int | None]:
@@ -127,13 +127,13 @@ def draw_batch(generator: np.random.Generator, sources: int, size: int, count: i
     pools = np.empty((count, size), dtype=np.intp)
     rest = generator.permutation(sources)
     for pool in pools:
-        taken, rest = rest[:size], rest[size:]
-        missing = size - len(taken)
+        members, rest = rest[:size], rest[size:]
+        missing = size - len(members)
         if missing:
-            others = generator.permutation(np.setdiff1d(np.arange(sources), taken))
-            rest = generator.permutation(np.concatenate([others[missing:], taken]))
-            taken = np.concatenate([taken, others[:missing]])
-        pool[:] = taken
+            others = generator.permutation(np.setdiff1d(np.arange(sources), members))
+            rest = generator.permutation(np.concatenate([others[missing:], members]))
+            members = np.concatenate([members, others[:missing]])
+        pool[:] = members
     return np.sort(pools, axis=1)
 
 

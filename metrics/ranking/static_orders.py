@@ -57,17 +57,17 @@ def measure_targets(scores: Floats, performances: Floats, known: Flags) -> Float
         do not differ: Rel@1 would choose among equal sources, which the ranker does not.
     """
     measured = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
-    for target, here in enumerate(known.T):
-        if here.sum() > 1:
-            on_target = scores[:, here, target]
+    for target, has_cell in enumerate(known.T):
+        if has_cell.sum() > 1:
+            on_target = scores[:, has_cell, target]
             ranked = scores_differ(on_target)
             if ranked.any():
-                measured[ranked, target] = _measure(on_target[ranked], performances[here, target])
+                measured[ranked, target] = _measure(on_target[ranked], performances[has_cell, target])
     return measured
 
 
 def scores_differ(scores: Floats) -> Flags:
-    """Whether scores `[..., n]` are finite and differ by more than rounding errors, `[...]`.
+    """Return whether scores `[..., n]` are finite and differ by more than rounding errors, `[...]`.
 
     The bound is relative to the largest, since scores may be of any scale.
     """

@@ -78,13 +78,13 @@ def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
     densities = xp.full_like(bounds, -math.inf)
     reached = xp.zeros_like(rows[:, 0])
     for component in range(len(mixture.means)):
-        chosen = best == component
-        reached[chosen] = mixture.log_density(component, rows[chosen])
+        members = best == component
+        reached[members] = mixture.log_density(component, rows[members])
 
     counts = bounds >= reached[:, None] - NEGLIGIBLE
     for component in range(len(mixture.means)):
-        chosen = counts[:, component]
-        densities[chosen, component] = mixture.log_density(component, rows[chosen])
+        members = counts[:, component]
+        densities[members, component] = mixture.log_density(component, rows[members])
 
     highest = xp.amax(densities, 1)[:, None]
     shares = xp.exp(densities - highest)
@@ -117,9 +117,9 @@ def _maximise(rows: Array, responsibilities: Array, regularisation: float) -> _C
     means = responsibilities.T @ rows / sizes[:, None]
     covariances = xp.zeros((components, features, features), dtype=rows.dtype, device=rows.device)
     for component in range(components):
-        chosen = responsibilities[:, component] > 0
-        deviations = rows[chosen] - means[component]
-        deviations *= xp.sqrt(responsibilities[chosen, component] / sizes[component])[:, None]
+        members = responsibilities[:, component] > 0
+        deviations = rows[members] - means[component]
+        deviations *= xp.sqrt(responsibilities[members, component] / sizes[component])[:, None]
         covariances[component] = deviations.T @ deviations
 
     diagonal = like(np.arange(features), rows)
@@ -169,15 +169,15 @@ def _spread_out(rows: Array, clusters: int, generator: np.random.Generator) -> A
     norms = (rows**2).sum(1)
     trials = 2 + int(math.log(clusters))
     first = int(generator.integers(len(rows)))
-    chosen, nearest = [first], xp.clip(norms + norms[first] - 2 * (rows @ rows[first]), 0, None)
+    centres, nearest = [first], xp.clip(norms + norms[first] - 2 * (rows @ rows[first]), 0, None)
 
-    while len(chosen) < clusters:
+    while len(centres) < clusters:
         steps = xp.cumsum(nearest, 0)
         sampled = like(generator.random(trials), rows) * steps[-1]
         indices = xp.clip(xp.searchsorted(steps, sampled), 0, len(rows) - 1)
         distances = norms[:, None] + norms[indices] - 2 * (rows @ rows[indices].T)
         distances = xp.minimum(xp.clip(distances, 0, None), nearest[:, None])
         best = int(distances.sum(0).argmin())
-        chosen.append(int(indices[best]))
+        centres.append(int(indices[best]))
         nearest = distances[:, best]
-    return rows[like(np.array(chosen), rows)]
+    return rows[like(np.array(centres), rows)]

@@ -79,17 +79,17 @@ def sample_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArr
 def _predict(statistics: FeatureStatistics, held_out: Flags) -> Flags:
     """Predict the held-out samples by a fit to the others, and return which predictions are correct."""
     centred = statistics.centred
-    rows, held = (centred[like(np.flatnonzero(part), centred)] for part in (~held_out, held_out))
+    rows, predicted = (centred[like(np.flatnonzero(part), centred)] for part in (~held_out, held_out))
     xp = namespace(rows)
     mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
     deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
     present, codes = np.unique(statistics.labels[~held_out], return_inverse=True)
-    rows, held = (rows - mean) / deviation, (held - mean) / deviation
+    rows, predicted = (rows - mean) / deviation, (predicted - mean) / deviation
 
     # The penalty keeps the weights within the axes along which rows differ, and does not change under rotation.
     axes = _principal_axes(rows)
     weight, intercept = fit_logistic(rows @ axes, codes, len(present), PENALTY)
-    scores = (held @ axes) @ weight + intercept
+    scores = (predicted @ axes) @ weight + intercept
     return np.asarray(present[to_host(scores.argmax(1))] == statistics.labels[held_out])
 
 
@@ -133,7 +133,7 @@ def fit_logistic(
 
     xp = namespace(rows)
     samples, features = rows.shape
-    own = like(np.arange(samples), rows), like(labels, rows)
+    own_class = like(np.arange(samples), rows), like(labels, rows)
     units = 1 / xp.sqrt(penalty + CURVATURE * (rows**2).sum(0))[:, None]
     intercept_unit = (CURVATURE * samples) ** -0.5
     scaled, penalties = rows * units.T, penalty * units**2
@@ -144,14 +144,14 @@ def fit_logistic(
         scores = scaled @ xp.asarray(weight, dtype=scaled.dtype)
         scores += xp.asarray(matrix[-1] * intercept_unit, dtype=scaled.dtype)
         scores -= xp.amax(scores, 1)[:, None]
-        loss = (penalties * weight**2).sum() / 2 - scores[own].sum(dtype=xp.float64)
+        loss = (penalties * weight**2).sum() / 2 - scores[own_class].sum(dtype=xp.float64)
 
         # In place: a matrix of samples and classes may be as large as the rows.
         errors = xp.exp(scores, out=scores)
         sums = errors.sum(1)[:, None]
         loss += xp.log(sums).sum(dtype=xp.float64)
         errors /= sums
-        errors[own] -= 1
+        errors[own_class] -= 1
 
         intercepts = errors.sum(0, dtype=xp.float64)[None] * intercept_unit
         gradient = xp.concatenate([scaled.T @ errors + penalties * weight, intercepts])

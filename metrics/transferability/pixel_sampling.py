@@ -68,8 +68,8 @@ def sample_pixels(
         raise ValueError(f"labels: every pixel has the ignored label {ignore_label}; at least one other is needed")
 
     i, y, x = (like(part, features) for part in (image, pixel // size[1], pixel % size[1]))
-    chosen = small[image, pixel].astype(np.int64)
-    return features[i, :, y, x], like(chosen, labels) if is_tensor(labels) else chosen
+    classes = small[image, pixel].astype(np.int64)
+    return features[i, :, y, x], like(classes, labels) if is_tensor(labels) else classes
 
 
 def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) -> NDArray[np.int64]:

@@ -144,16 +144,6 @@ def test_holes_are_named_or_kept(read: Read) -> None:
             read(rows, ["log_me"])
     rows = WIDE.replace({"performance": {0.1: -1}})
     assert np.argwhere(read(rows, missing_value=-1, missing="pairwise").holes).tolist() == [[0, 0]]
-    assert read(rows).notes == [
-        "WARNING: 1 performances are outside of 0 to 1, where most are: -1 on row 2 (source 'a', target 'x'). If they "
-        "mean a missing one, give missing_value."
-    ]
-    percent = WIDE.assign(performance=100 * WIDE["performance"])
-    assert read(percent).notes == []
-    assert (
-        read(percent.replace({"performance": {10.0: 101}})).notes[0].startswith("WARNING: 1 performances are outside")
-    )
-    assert read(WIDE.assign(performance=[150, 250, 350, 450, 550, 650])).notes == []
 
 
 def test_metrics_that_rank_nothing_or_lack_a_source_are_left_out(read: Read) -> None:

@@ -193,3 +193,14 @@ def test_the_page_has_the_figures_of_the_papers_tables(table: str, tmp_path: Pat
         less = document["minus_mean_rank"][name]["weighted_kendall"]
         expected = [with_interval(less), with_interval(document["kendall_given_mean_rank"][name])]
         assert row.split(" | ")[first : first + 2] == expected
+
+
+@pytest.mark.slow
+def test_intervals_of_the_mean_rank_hold_where_those_over_targets_do_not() -> None:
+    """They are to hold in 95 of 100; 22 or fewer of 30 tables have a probability of less than 1 in 10⁴ then."""
+    require_checkout()
+    from headstart.benchmarks.coverage.targets import mean_rank_held
+
+    shares = mean_rank_held(9, "weak", populations=1, tables=30)
+    assert shares["bootstrap: held"] > 22 / 30
+    assert shares["bootstrap: width"] > 1.3 * shares["over targets: width"]

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,8 +36,7 @@ def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
     table = TABLES[name]
     paths = find_files(table, [SHARED])
     assert [other_version(file, paths[file.name]) for file in table.files] == [""] * len(paths)
-    options: dict[str, Any] = {key: value for key, value in table.options.items() if key != "pool_size"}
-    options |= {"output": str(tmp_path / "out"), "logger": False}
+    options = {**table.options, "output": str(tmp_path / "out"), "logger": False}
     cells = TableResults("", FILES, str(readable_table(table, paths, tmp_path)[0]), 0, **options).table
 
     ranks = np.full(cells.known.shape, np.nan)
@@ -91,12 +89,12 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
     digest = hashlib.sha256(content.encode()).hexdigest()
     tables = {
         "code": PublishedTable(
-            "of code", "A, B, 2020", PublishedFile("code.csv", f"{url}/code.py", variable="accuracies"), {},
+            "of code", "A, B, 2020", [PublishedFile("code.csv", f"{url}/code.py", variable="accuracies")],
             Expected(4, 2, 8, 0.5),
         ),
         "holes": PublishedTable(
-            "with holes", "C, D, 2021", PublishedFile("holes.csv", f"{url}/table.csv", digest),
-            {"missing": "complete"}, Expected(3, 3, 9, 0.5),
+            "with holes", "C, D, 2021", [PublishedFile("holes.csv", f"{url}/table.csv", digest)],
+            Expected(3, 3, 9, 0.5), {"missing": "complete"},
         ),
     }  # fmt: skip
     monkeypatch.setattr(command, "TABLES", tables)
@@ -179,7 +177,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_code_without_the_table_is_named(tmp_path: Path) -> None:
     file = PublishedFile("made.csv", "", variable="accuracies")
-    table = PublishedTable("", "", file, {}, Expected(0, 0, 0, 0.0))
+    table = PublishedTable("", "", [file], Expected(0, 0, 0, 0.0))
     for text, reason in (("other = {}", "assigns no 'accuracies'"), ("accuracies = f()", "cannot be read (malformed")):
         (tmp_path / "code.py").write_text(text)
         with pytest.raises(UserError) as error:

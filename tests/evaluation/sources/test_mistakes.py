@@ -36,9 +36,11 @@ MISTAKES: list[tuple[str, str | None, str]] = [
         "source,target\n",
         "performances: no column performance in the first line",
     ),
-    ("--performances=known.csv", f"{KNOWN}squeezenet1_1,photos,high\n", "line 2: performance is 'high'"),
-    ("--performances=known.csv", f"{KNOWN}squeezenet1_1,photos,\n", "line 2: performance is ''"),
-    ("--performances=known.csv", KNOWN + "squeezenet1_1,photos,1\n" * 2, "line 3: source 'squeezenet1_1' on target"),
+    (
+        "--performances=known.csv",
+        f"{KNOWN}squeezenet1_1,photos,high\nsqueezenet1_1,photos,1\nsqueezenet1_1,photos,1\n",
+        "2 wrong entries: row 2, performance is 'high' and not a finite number; row 4, source 'squeezenet1_1' on",
+    ),
     ("--performances=known.csv", f"{KNOWN}squeezenet,photos,1\n", "no pair of the sources squeezenet1_1 and the"),
 ]
 

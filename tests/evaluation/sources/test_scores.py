@@ -1,12 +1,15 @@
 """Scores of metrics that compare sources: from the terms of those that have some."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from headstart.evaluation.sources.metric_names import find_metrics
 from headstart.evaluation.sources.results import find_certainty
-from headstart.evaluation.sources.scores import Score, compare_sources, score_source
+from headstart.evaluation.sources.scores import Score, compare_sources, score_source, score_targets
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import divide, interval
@@ -103,3 +106,13 @@ def test_one_start_or_no_parts_have_no_interval() -> None:
     assert [each.shown for each in (one, no_parts)] == [f"{each.value:.4g}" for each in (one, no_parts)]
     compared = compare_sources(CHOSEN, score(np.full(60, -1)))
     assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())
+
+
+def test_a_target_without_a_score_says_why_and_the_others_are_scored() -> None:
+    inputs = Inputs(np.eye(3)[LABELS], LABELS)
+    infinite = replace(METRICS["log_me"], function=lambda statistics: math.inf)
+    metrics = {"infinite": infinite, "leep": METRICS["leep"], "num_classes": METRICS["num_classes"]}
+    two, three = score_targets(inputs, [np.array([0, 1]), np.array([0, 1, 2])], metrics)
+    assert (two["infinite"].value, two["infinite"].reason) == (None, "the score is inf")
+    assert "source head" in two["leep"].reason
+    assert (two["num_classes"].value, three["num_classes"].value) == (-2, -3)

@@ -14,7 +14,6 @@ from PIL import Image
 
 from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
-from headstart.datamodules.row_computation import RowComputer
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 from headstart.output.results_folder import DashboardResults
 
@@ -202,32 +201,6 @@ def test_the_dashboard_is_given_the_table_and_the_files(varying: Selected) -> No
     assert {row[2] for row in tables["scores"][1]} == {row[0] for row in tables["targets"][1]}
     assert document["kendall_with_num_classes"] == varying.document["kendall_with_num_classes"]
     assert [path.name for path in results.written] == ["scores.csv", "report.md", "targets.json"]
-
-
-def test_photos_that_are_there_twice_are_counted_once_in_every_target(run: Run, folder: Path) -> None:
-    before = read_rows(run("--metrics=[log_me, h_score]"))
-    ants = folder / "animals" / "train" / CLASSES[0]
-    copy = ants / "zz.png"
-    copy.write_bytes((ants / "0.png").read_bytes())
-    try:
-        out = run("--metrics=[log_me, h_score]")
-    finally:
-        copy.unlink()
-    assert [row["score"] for row in read_rows(out)] == [row["score"] for row in before]
-    document = json.loads((out / "targets.json").read_text())
-    assert [[Path(name).name for name in names] for names in document["repeated_photos"]] == [["0.png", "zz.png"]]
-    assert "which leaves out 1" in (out / "report.md").read_text()
-
-
-def test_rows_of_transferability_are_read(
-    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
-    targets = ["--targets.animals=headstart.datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
-    options = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
-    evaluate.main(["transferability", "--metrics=[num_classes]", *options])
-    monkeypatch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
-    assert len(read_rows(run("--metrics=[h_score]"))) == 7
 
 
 def test_mistakes_and_other_configurations_are_refused(run: Run, refused: Callable[..., str], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from scipy import stats
 from headstart.metrics.ranking.best_metrics import find_best
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_ties_are_by_adjusted_paired_tests_of_all_pairs(seed: int) -> None:
     generator = np.random.default_rng(seed)
     values = generator.normal(size=(5, 8)) + np.array([0, 0.4, 0.8, 1.2, 3])[:, None]
@@ -32,14 +32,11 @@ def test_two_that_are_close_are_tied_where_they_are_not_equal() -> None:
     values[0] += [0.01, *[0] * 7]
     best = find_best(values)
     assert (best.best.tolist(), best.tied.tolist()) == ([True, False, False], [False, True, False])
-    assert best.on_target.argmax(axis=0).tolist() == [1, 0, 1, 0] * 2
-    assert (best.on_target.sum(axis=0) == 1).all()
 
 
 def test_equal_values_are_equally_good() -> None:
     values = np.array([[0.5, 0.5], [0.5, 0.5 + 1e-15], [0.2, 0.6]])
     best = find_best(values)
-    assert best.on_target.tolist() == [[True, False], [True, False], [False, True]]
     assert (best.best.tolist(), best.tied.tolist()) == ([True, True, False], [False, False, True])
 
 
@@ -56,15 +53,9 @@ def test_metrics_without_values_are_not_compared() -> None:
     best = find_best(values)
     assert best.compared.tolist() == [True, True, False], "no metric has a value on the second target"
     assert best.best.tolist() == [True, False, False]
-    assert best.on_target.tolist() == [[False, False, True], [False] * 3, [True, False, False]]
 
 
 @pytest.mark.parametrize("values", [[[0.5, 0.6]], [[0.5, np.nan], [np.nan, 0.5]], [[np.nan], [np.nan]]])
 def test_nothing_is_the_best_of_one(values: list[list[float]]) -> None:
     best = find_best(np.array(values))
-    assert not any(flags.any() for flags in (best.best, best.tied, best.on_target))
-
-
-def test_one_target_gives_neither_differences_nor_ties() -> None:
-    best = find_best(np.array([[0.5], [0.4]]))
-    assert (best.best.tolist(), best.tied.tolist()) == ([True, False], [False, False])
+    assert not any(flags.any() for flags in (best.best, best.tied))

@@ -48,20 +48,6 @@ def test_mean_ranks_are_those_of_the_other_targets(distinct: int | None) -> None
             assert math.isnan(result[source, target])
 
 
-def test_a_source_that_is_known_on_no_other_target_has_no_mean_rank() -> None:
-    ranks = performance_ranks(np.array([[0.1, 0.2], [0.3, 0.4]]), np.array([[True, False], [True, True]]))
-    np.testing.assert_array_equal(mean_ranks_elsewhere(ranks), [[np.nan, np.nan], [1, 1]])
-
-
-def test_the_mean_rank_does_not_see_the_target() -> None:
-    performances, known = draw(1)
-    before = mean_ranks_elsewhere(performance_ranks(performances, known))
-    performances[:, 2] = performances[::-1, 2]
-    after = mean_ranks_elsewhere(performance_ranks(performances, known))
-    np.testing.assert_array_equal(before[:, 2], after[:, 2])
-    assert (before[:, 3] != after[:, 3]).any()
-
-
 @pytest.mark.parametrize("distinct", [None, 3])
 def test_targets_are_measured_one_by_one(distinct: int | None) -> None:
     performances, known = draw(2, distinct)
