@@ -1,6 +1,5 @@
 """The labelled photos that are given, and what is wrong with them."""
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from torch import Tensor
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
-from headstart.datamodules.photos.folder_listing import read_folder, report_left_out
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import find_source
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.near_duplicates import find_alike
@@ -77,27 +76,11 @@ def _drawn() -> tuple[str, Photos]:
 
 def _list(photos: str, cache: Path) -> tuple[str, Photos]:
     source: SplitSource = find_source(photos) or UnsplitClassFolders(photos)
-    path = Path(photos).expanduser()
-    if isinstance(source, UnsplitClassFolders) and path.is_dir():
-        _require_different_names(path)
     source.prepare(cache)
     train, validation = source.splits()
     if validation is not None:
         train.left_out = {**train.left_out, **dict.fromkeys(map(str, validation.names), "of the validation split")}
     return source.name, train
-
-
-def _require_different_names(root: Path) -> None:
-    """Raise a UserError if two class folders have the same name in upper or lower case: one class is meant."""
-    by_name: defaultdict[str, list[str]] = defaultdict(list)
-    for name in read_folder(root).folders:
-        by_name[name.casefold()].append(name)
-    for names in by_name.values():
-        if len(names) > 1:
-            raise UserError(
-                f"root: the class folders {' and '.join(names)} of {root} differ in upper and lower case alone; "
-                "move their photos into one, or rename one"
-            )
 
 
 def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
