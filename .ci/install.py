@@ -24,6 +24,7 @@ TRANSLATED = {
 # Settings of pip that do not change what is installed.
 WITHOUT_EFFECT = {
     "cache-dir",
+    "config-file",
     "default-timeout",
     "disable-pip-version-check",
     "no-cache-dir",

@@ -199,7 +199,7 @@ def probabilities_held(samples: Labelled, per_class: int, draws: int) -> Shares:
         tried = try_left_out([part], seed=draw)
         name = tried.best[1].name
         logits = prepare(name, samples).predict(drawn[None], rest[None])[0].double().numpy()
-        labels, temperature = samples.labels[rest].numpy(), tried.chosen.temperature
+        labels, temperature = samples.labels[rest].numpy(), tried.temperature
 
         found = probabilities(logits, temperature)
         right = found.argmax(1) == labels

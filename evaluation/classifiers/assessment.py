@@ -9,8 +9,8 @@ from headstart.evaluation.classifiers.candidates import Labelled, find_candidate
 from headstart.evaluation.classifiers.left_out import LeftOut, prepare
 from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
 from headstart.metrics.arrays import Flags, Floats, Indices
-from headstart.metrics.few_labels.calibration import cross_entropies, fit_temperature, probabilities
-from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy, expected_accuracy
+from headstart.metrics.few_labels.calibration import cross_entropies, fit_temperature, probabilities, sharpen
+from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy, expected_accuracy, with_all_labels
 from headstart.metrics.few_labels.folds import KEPT, count_folds, proportional_orderings, stratified_folds
 
 # Left-out predictions of each method in all splits together, and the most splits.
@@ -88,6 +88,12 @@ class Assessment:
     def chosen(self) -> Predictions:
         """Predictions of the chosen method."""
         return self.predictions[self.expected.chosen]
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the chosen method after it has learnt all labels."""
+        accuracy, share = self.expected.uncorrected, (self.folds - 1) / self.folds
+        return sharpen(self.chosen.logits, self.chosen.temperature, with_all_labels(accuracy, share) - accuracy)
 
     def probabilities(self) -> Floats:
         """Return the chosen method's probabilities of left-out samples, the mean over splits, `[samples, classes]`.

@@ -57,7 +57,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         "largest_class": float(counts.max() / len(labels)),
         "balanced_accuracy": float(np.diag(confusion)[confusion.any(1)].mean()),
         "calibration": {
-            "temperature": chosen.temperature,
+            "temperature": assessment.temperature,
             "error": calibration_error(confidences, chosen.predicted == chosen.labels),
             "mean_probability": float(confidences.mean()),
             "accuracy": expected.uncorrected,

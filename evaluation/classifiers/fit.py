@@ -134,7 +134,7 @@ def fit(
         embedded[index].digest,
         embedded[index].precision,
         head_of(fit_all(method.name, samples[index]), samples[index].features, samples[index].offset),
-        assessment.chosen.temperature,
+        assessment.temperature,
         {
             "method": document["method"],
             "labels": document["photos"],
