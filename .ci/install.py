@@ -49,16 +49,16 @@ def read_variables() -> dict[str, str]:
     # pip may be configured to be quiet, and then lists nothing.
     command = [sys.executable, "-m", "pip", "config", "list", "-vvv"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    settings = re.findall(r"^(?:global|install|:env:)\.([\w-]+)=(.*)$", listed, re.MULTILINE)
+    settings = re.findall(r"^(global|install|:env:)\.([\w-]+)=(.*)$", listed, re.MULTILINE)
 
     # As pip does: the newest version of all indexes, not of the first index that has the package.
     variables = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
     # The later ones take precedence.
-    for name, text in settings:
+    for _, name, text in sorted(settings, key=lambda setting: ("global", "install", ":env:").index(setting[0])):
         value = ast.literal_eval(text)
         if name not in TRANSLATED.keys() | WITHOUT_EFFECT and value:
             raise ValueError(f"pip's setting {name} is unknown to uv")
-        if name in TRANSLATED:
+        if name in TRANSLATED and value:
             # uv splits folders of wheels at commas, and pip at spaces.
             words = map(os.path.expanduser, value.split())
             variables[TRANSLATED[name]] = ("," if name == "find-links" else " ").join(words)

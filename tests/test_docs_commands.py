@@ -17,7 +17,7 @@ require_checkout()
 
 README = ROOT / "README.md"
 PAGES = [README, *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/tutorials/*.md"))]
-LANGUAGES = {"bash", "python", "text", "yaml", "json", "toml", "csv", "html", "math", "mermaid"}
+LANGUAGES = {"bash", "python", "text", "yaml", "json", "toml", "csv", "html", "math", "mermaid", "bibtex"}
 RUN = {page: [block for block in blocks(page) if not block.reason] for page in PAGES}
 COMMANDS = [page for page in PAGES if any(b.language in ("bash", "python") and not b.file for b in RUN[page])]
 TOOLS = all(map(shutil.which, ("bash", "make", "git"))) and (ROOT / ".git").exists()

@@ -25,12 +25,13 @@ def pip_conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_settings_of_pip_in_the_words_of_uv(pip_conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip_conf.write_text("[global]\nquiet = 1\nindex-url = one\nfind-links =\n  ~/a\n  /b\n[install]\nindex-url = two\n")
+    monkeypatch.setenv("PIP_INDEX_URL", "three")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "x  y")
     monkeypatch.setenv("PIP_CONSTRAINT", "")
     assert INSTALL.read_variables() == {
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "UV_FIND_LINKS": f"{Path.home()}/a,/b",
-        "UV_INDEX_URL": "two",
+        "UV_INDEX_URL": "three",
         "UV_EXTRA_INDEX_URL": "x y",
     }
 

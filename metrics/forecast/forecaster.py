@@ -187,14 +187,8 @@ class Forecaster:
 
     def _quantile(self, chosen: Flags, level: float) -> float:
         """Return the quantile of the scores of chosen cases, every data set counting alike."""
-        return weighted_quantile(self._scores[chosen], data_set_weights(self.cases["data_set"][chosen]), level)
-
-
-def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
-    """Return the smallest value such that the values up to it have this share of all weights."""
-    order = np.argsort(values)
-    shares = np.cumsum(weights[order]) / weights.sum()
-    return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
+        weights = data_set_weights(self.cases["data_set"][chosen])
+        return float(np.quantile(self._scores[chosen], level, weights=weights, method="inverted_cdf"))
 
 
 def data_set_weights(data_sets: pd.Series[str]) -> Floats:

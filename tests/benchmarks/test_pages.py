@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,12 @@ from headstart.output.errors import UserError
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
-pages = import_module("headstart.benchmarks.pages")
+
+
+@pytest.fixture(scope="module")
+def pages() -> Any:
+    """Return the module, which imports all benchmarks."""
+    return import_module("headstart.benchmarks.pages")
 
 
 def quick() -> str:
@@ -29,7 +35,7 @@ def shares() -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def test_answers_and_shares_are_written_or_some_are_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    pages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module, benchmark in [(module, quick) for module in pages.SPEED] + [(each, shares) for each in pages.COVERAGE]:
         monkeypatch.setattr(module, "BENCHMARKS", [benchmark] if module in (pages.SPEED[0], pages.COVERAGE[0]) else [])
@@ -48,7 +54,7 @@ def test_answers_and_shares_are_written_or_some_are_printed(
 
 
 @pytest.mark.parametrize("page", ["speed", "coverage"])
-def test_the_pages_have_every_benchmark(page: str) -> None:
+def test_the_pages_have_every_benchmark(page: str, pages: Any) -> None:
     text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
     modules = {"speed": pages.SPEED, "coverage": pages.COVERAGE}[page]
     found = [each for module in modules for each in module.BENCHMARKS]
