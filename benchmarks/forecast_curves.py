@@ -236,10 +236,10 @@ def main(
             print(f"{target}, {source}", flush=True)
             measure(target, source).save(path)
         parts.append(KnownCurves.load(path))
-    known = KnownCurves.join(parts)
-    known.save(Path(output))
+    curves = KnownCurves.join(parts)
+    curves.save(Path(output))
 
-    judged = leave_data_sets_out(known_cases(known))
+    judged = leave_data_sets_out(known_cases(curves))
     chosen = judged_cases(judged)
     shares = {str(level): round(judged.coverage(level, chosen), 3) for level in LEVELS}
     Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")

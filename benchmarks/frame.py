@@ -115,7 +115,7 @@ def samples_to_criterion(
     Returns:
         `[methods, orderings]`.
     """
-    own = generator.standard_normal((len(means), orderings))
-    logarithms = correlation**0.5 * generator.standard_normal(orderings) + (1 - correlation) ** 0.5 * own
+    noise = generator.standard_normal((len(means), orderings))
+    logarithms = correlation**0.5 * generator.standard_normal(orderings) + (1 - correlation) ** 0.5 * noise
     samples: Values = np.array(means)[:, None] * np.exp(spread * logarithms - spread**2 / 2)
     return np.ceil(samples) + FEWEST_SAMPLES - 1

@@ -113,12 +113,12 @@ def transferability() -> str:
 def leaderboard() -> str:
     """How long does `headstart leaderboard` of 100,000 traces take?"""
     generator = np.random.default_rng(0)
-    fed = {"batch_size": 1, "evaluate_every": 1, "validation_size": VALIDATION, "weights_sha256": "0" * 64}
+    stream_key = {"batch_size": 1, "evaluate_every": 1, "validation_size": VALIDATION, "weights_sha256": "0" * 64}
     with temporary_folder() as folder:
         with Ledger(folder / "stored") as ledger:
             for setting in range(SETTINGS):
                 stream = ledger.record(
-                    {**fed, "train_photos_sha256": f"{setting:0>64}"},
+                    {**stream_key, "train_photos_sha256": f"{setting:0>64}"},
                     description={"dataset": f"data {setting}", "backbone": "net", "weights": "DEFAULT"},
                 )
                 for method in range(METHODS):

@@ -7,7 +7,7 @@ import numpy as np
 
 from headstart.evaluation.classifiers.assessment import Assessment
 from headstart.evaluation.classifiers.forecast import forecast_rows
-from headstart.evaluation.classifiers.given_photos import GivenPhotos
+from headstart.evaluation.classifiers.given_photos import LabelledPhotos
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.few_labels.calibration import calibration_error
 from headstart.metrics.few_labels.expected_accuracy import LEVEL, tied_with
@@ -25,22 +25,23 @@ UNLIKELY = 0.2
 NEARLY_ALL = 0.9
 
 
-def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -> dict[str, Any]:
+def describe(labelled: LabelledPhotos, assessment: Assessment, names: Sequence[str]) -> dict[str, Any]:
     """Return the findings as JSON values.
 
     Args:
-        given: The photos.
+        labelled: The photos.
         assessment: Assessment by them.
         names: Names of the backbones.
     """
-    labels, classes = given.photos.labels, given.photos.classes
+    labels, classes = labelled.photos.labels, labelled.photos.classes
     counts = np.bincount(labels, minlength=len(classes))
-    expected, sizes, chosen = assessment.expected, assessment.sizes, assessment.chosen
+    expected, sizes, predictions = assessment.expected, assessment.sizes, assessment.chosen
+    confusion, confidences = predictions.confusion(), predictions.probabilities().max(1)
     backbone, best = assessment.best
-    method, confusion, confidences = METHODS[best.name].name, chosen.confusion(), chosen.probabilities().max(1)
+    method = METHODS[best.name].name
     tied = tied_with(assessment.correct, expected.chosen)
     return {
-        "dataset": given.name,
+        "dataset": labelled.name,
         "photos": len(labels),
         "classes": dict(zip(classes, counts.tolist(), strict=True)),
         # The chosen method, and how accurate it will be.
@@ -58,7 +59,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         "balanced_accuracy": float(np.diag(confusion)[confusion.any(1)].mean()),
         "calibration": {
             "temperature": assessment.temperature,
-            "error": calibration_error(confidences, chosen.predicted == chosen.labels),
+            "error": calibration_error(confidences, predictions.predicted == predictions.labels),
             "mean_probability": float(confidences.mean()),
             "accuracy": expected.uncorrected,
         },
@@ -80,13 +81,13 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         # Classes and photos.
         "confusion": confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(confusion, classes),
-        "doubtful_labels": _doubtful(given, assessment),
-        "files_left_out": given.left_out,
-        "repeated": given.repeated,
-        "alike": given.alike,
-        "contradicting": given.contradicting,
-        "unreadable": given.unreadable,
-        "warnings": _warnings(given),
+        "doubtful_labels": _doubtful(labelled, assessment),
+        "files_left_out": labelled.left_out,
+        "repeated": labelled.repeated,
+        "alike": labelled.alike,
+        "contradicting": labelled.contradicting,
+        "unreadable": labelled.unreadable,
+        "warnings": _warnings(labelled),
     }
 
 
@@ -102,12 +103,12 @@ def _confused(confusion: Floats, classes: Sequence[str]) -> list[dict[str, Any]]
     ]
 
 
-def _doubtful(given: GivenPhotos, assessment: Assessment) -> list[dict[str, Any]]:
+def _doubtful(labelled: LabelledPhotos, assessment: Assessment) -> list[dict[str, Any]]:
     """Return photos that nearly all predictions take for another class, the surest first."""
-    labels, classes, probabilities = given.photos.labels, given.photos.classes, assessment.probabilities()
+    labels, classes, probabilities = labelled.photos.labels, labelled.photos.classes, assessment.probabilities()
     return [
         {
-            "photo": given.photos.names[index],
+            "photo": labelled.photos.names[index],
             "label": classes[labels[index]],
             "predicted": classes[int(probabilities[index].argmax())],
             "probability_of_label": float(probabilities[index, labels[index]]),
@@ -130,30 +131,30 @@ def doubtful_indices(labels: Indices, assessment: Assessment) -> list[int]:
     return sorted(doubtful.tolist(), key=lambda index: float(of_label[index]))
 
 
-def _warnings(given: GivenPhotos) -> list[str]:
+def _warnings(labelled: LabelledPhotos) -> list[str]:
     warnings = []
-    if given.single:
+    if labelled.single:
         warnings.append(
-            f"class {', '.join(given.single)} has one photo: its accuracy cannot be estimated, and the expected "
+            f"class {', '.join(labelled.single)} has one photo: its accuracy cannot be estimated, and the expected "
             "accuracy is that of the other classes; add photos"
         )
-    if given.contradicting:
-        quoted = "; ".join(" = ".join(names) for names in given.contradicting[:QUOTED])
-        warnings.append(f"{len(given.contradicting)} photos are in several classes: {quoted}; leave one of each")
-    if given.unreadable:
-        quoted = ", ".join(f"{name} ({reason})" for name, reason in [*given.unreadable.items()][:QUOTED])
-        warnings.append(f"{len(given.unreadable)} photos cannot be decoded and are left out: {quoted}")
+    if labelled.contradicting:
+        quoted = "; ".join(" = ".join(names) for names in labelled.contradicting[:QUOTED])
+        warnings.append(f"{len(labelled.contradicting)} photos are in several classes: {quoted}; leave one of each")
+    if labelled.unreadable:
+        quoted = ", ".join(f"{name} ({reason})" for name, reason in [*labelled.unreadable.items()][:QUOTED])
+        warnings.append(f"{len(labelled.unreadable)} photos cannot be decoded and are left out: {quoted}")
     return warnings
 
 
-def photo_table(given: GivenPhotos, assessment: Assessment) -> tuple[list[str], list[list[Any]]]:
+def photo_table(labelled: LabelledPhotos, assessment: Assessment) -> tuple[list[str], list[list[Any]]]:
     """Return columns and rows of `photos.csv`: what each photo is taken for while it is left out."""
-    classes, otherwise = given.photos.classes, assessment.otherwise()
+    classes, otherwise = labelled.photos.classes, assessment.otherwise()
     rows: list[list[Any]] = []
     for index, shares in enumerate(assessment.probabilities()):
         row = ["", "", ""]
         if not np.isnan(shares).any():
             best = int(shares.argmax())
             row = [classes[best], f"{shares[best]:.4f}", f"{otherwise[index]:.3f}"]
-        rows.append([given.photos.names[index], classes[given.photos.labels[index]], *row])
+        rows.append([labelled.photos.names[index], classes[labelled.photos.labels[index]], *row])
     return ["photo", "label", "predicted", "probability", "predicted_otherwise"], rows

@@ -18,7 +18,7 @@ from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.document import describe, photo_table
 from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.classifiers.folder import JSON, TENSORS, Classifier
-from headstart.evaluation.classifiers.given_photos import GivenPhotos, read_photos, select
+from headstart.evaluation.classifiers.given_photos import LabelledPhotos, read_photos, select
 from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
@@ -103,15 +103,15 @@ def fit(
     results = ResultsFolder("runs/fit", FILES, **options)
     if onnx:
         require_onnx()
-    given = read_photos(photos, demo, cache_folder(features.cache_dir))
+    labelled = read_photos(photos, demo, cache_folder(features.cache_dir))
     _require_apart(results.path, photos)
-    count = len(given.photos)
+    count = len(labelled.photos)
     require_memory("orderings", f"{orderings:,} orderings of {count:,} photos", BYTES_PER_PHOTO * orderings * count)
     specs = [_spec(each) for each in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
-    given, embedded, samples = _embed(given, specs, features, int(seed), near_duplicates)
+    labelled, embedded, samples = _embed(labelled, specs, features, int(seed), near_duplicates)
 
     made_from = {
-        "photos_sha256": given.photos.fingerprint(),
+        "photos_sha256": labelled.photos.fingerprint(),
         "weights_sha256": [each.digest for each in embedded],
         "orderings": int(orderings),
         "seed": int(seed),
@@ -121,7 +121,7 @@ def fit(
     assessment = assess(samples, int(orderings), int(seed))
     document = {
         "schema_version": 1,
-        **describe(given, assessment, _names(specs)),
+        **describe(labelled, assessment, _names(specs)),
         **made_from,
         "backbones": [asdict(each) for each in specs],
         "seconds": time.perf_counter() - start,
@@ -129,7 +129,7 @@ def fit(
 
     index, method = assessment.best
     classifier = Classifier(
-        given.photos.classes,
+        labelled.photos.classes,
         specs[index],
         embedded[index].digest,
         embedded[index].precision,
@@ -143,7 +143,7 @@ def fit(
         int(seed),
     )
     backbone = embedded[index].backbone if onnx else None
-    _write(results, classifier, document, photo_table(given, assessment), figure_formats, backbone)
+    _write(results, classifier, document, photo_table(labelled, assessment), figure_formats, backbone)
     print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
     print_table("Learning curve", curve_rows(document))
     print_table("Expected accuracy of all labels, and the forecast for more", expected_rows(document))
@@ -153,14 +153,14 @@ def fit(
 
 
 def _embed(
-    given: GivenPhotos, specs: Sequence[BackboneSpec], features: Features, seed: int, near_duplicates: bool
-) -> tuple[GivenPhotos, list[Embedded], list[Labelled]]:
+    labelled: LabelledPhotos, specs: Sequence[BackboneSpec], features: Features, seed: int, near_duplicates: bool
+) -> tuple[LabelledPhotos, list[Embedded], list[Labelled]]:
     """Compute the features of all backbones, and leave out rows that are no samples."""
     embedded = []
     try:
         for spec in specs:
             with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones():
-                embedded.append(embed_readable(given.photos, spec, seed=seed, **asdict(features)))
+                embedded.append(embed_readable(labelled.photos, spec, seed=seed, **asdict(features)))
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
@@ -168,14 +168,14 @@ def _embed(
     if near_duplicates:
         preprocessing = embedded[0].backbone.preprocessing
         with prefix_errors("features", about="num_workers: "):
-            thumbnails = read_thumbnails(given.photos, preprocessing, features.num_workers, "photos")
-    given, remaining = select(given, thumbnails, embedded[0].unreadable)
-    labels, classes = torch.from_numpy(given.photos.labels), len(given.photos.classes)
+            thumbnails = read_thumbnails(labelled.photos, preprocessing, features.num_workers, "photos")
+    labelled, remaining = select(labelled, thumbnails, embedded[0].unreadable)
+    labels, classes = torch.from_numpy(labelled.photos.labels), len(labelled.photos.classes)
     samples = []
     for each in embedded:
         vectors, head, bias = torch.from_numpy(each.features), each.backbone.source_head, each.backbone.source_bias
         samples.append(Labelled(vectors[remaining], labels, classes, head, bias, seed).without_offset())
-    return given, embedded, samples
+    return labelled, embedded, samples
 
 
 def _require_apart(output: Path, photos: str | None) -> None:
@@ -185,18 +185,18 @@ def _require_apart(output: Path, photos: str | None) -> None:
         raise UserError(f"output: {str(output)!r} lies in the folder of the photos; give another folder")
 
 
-def _spec(given: BackboneSpec | str) -> BackboneSpec:
+def _spec(option: BackboneSpec | str) -> BackboneSpec:
     """Return a backbone; the parser hands mappings that are none on as text."""
-    if isinstance(given, BackboneSpec):
-        return given
-    content = yaml.safe_load(given)
+    if isinstance(option, BackboneSpec):
+        return option
+    content = yaml.safe_load(option)
     content = content[0] if isinstance(content, list) and len(content) == 1 else content
     if isinstance(content, str):
         return BackboneSpec(content)
-    known = [each.name for each in fields(BackboneSpec)]
-    if isinstance(content, dict) and (unknown := [str(key) for key in content if key not in known]):
-        raise UserError(f"backbones: there is no key {', '.join(unknown)}; there are {', '.join(known)}")
-    raise UserError(f"backbones: {given!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}'")
+    keys = ", ".join(each.name for each in fields(BackboneSpec))
+    raise UserError(
+        f"backbones: {option!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}' ({keys})"
+    )
 
 
 @contextmanager

@@ -21,7 +21,7 @@ DEMO_SIZE = 60
 
 
 @dataclass(frozen=True)
-class GivenPhotos:
+class LabelledPhotos:
     """Labelled photos, and what is wrong with them.
 
     Attributes:
@@ -50,7 +50,7 @@ class GivenPhotos:
         return [name for name, size in zip(self.photos.classes, sizes, strict=True) if size == 1]
 
 
-def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
+def read_photos(photos: str | None, demo: bool, cache: Path) -> LabelledPhotos:
     """List the photos; nothing is decoded.
 
     Args:
@@ -64,10 +64,10 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
     if (photos is None) != demo:
         raise UserError("photos: give a folder with one folder of photos per class, or --demo=true, and not both")
     with prefix_errors("photos"):
-        name, found = _drawn() if photos is None else _list(photos, cache)
-        require_classes(found, "labelled")
-        found.digests(cache)
-    return GivenPhotos(name, found, report_left_out(found.left_out, "photos"))
+        name, listed = _drawn() if photos is None else _list(photos, cache)
+        require_classes(listed, "labelled")
+        listed.digests(cache)
+    return LabelledPhotos(name, listed, report_left_out(listed.left_out, "photos"))
 
 
 def _drawn() -> tuple[str, Photos]:
@@ -83,13 +83,15 @@ def _list(photos: str, cache: Path) -> tuple[str, Photos]:
     return source.name, train
 
 
-def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
+def select(
+    labelled: LabelledPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]
+) -> tuple[LabelledPhotos, Tensor]:
     """Leave out photos that cannot be decoded, then those that an earlier one of their class equals or looks like.
 
     A copy is no new sample: with one of two copies left out, training would still see the other.
 
     Args:
-        given: The photos.
+        labelled: The photos.
         thumbnails: Their thumbnails, by which copies of another size or compression are found, `[photos, 64]`; None
             to leave out equal files alone.
         unreadable: Why photos cannot be decoded, by index.
@@ -100,7 +102,7 @@ def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, 
     Raises:
         UserError: No photo of a class can be decoded, or no class has two.
     """
-    photos = given.photos
+    photos = labelled.photos
     once = count_once(photos, without=unreadable)
     keeps = torch.zeros(len(photos), dtype=torch.bool)
     keeps[once.kept] = True
@@ -118,10 +120,10 @@ def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, 
         raise UserError(f"photos: no photo of class {names} can be decoded; mend them or remove the class")
     if len(remaining) == len(photos.classes):
         raise UserError("photos: every class has one photo, and an accuracy needs two of a class; add photos")
-    return GivenPhotos(
-        given.name,
+    return LabelledPhotos(
+        labelled.name,
         photos.subset(remaining.numpy()),
-        given.left_out,
+        labelled.left_out,
         once.repeated,
         once.in_several_classes,
         [[photos.names[first], photos.names[second]] for first, second in pairs],

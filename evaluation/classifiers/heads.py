@@ -15,7 +15,6 @@ from headstart.modules.methods.random_projection import RandomProjection
 from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 from headstart.modules.methods.semantic_class_mean import SemanticClassMean
 from headstart.modules.methods.shrunken_class_mean import ShrunkenClassMean
-from headstart.output.errors import UserError
 
 # Largest relative difference between the logits of a method and of its head that rounding explains.
 ROUNDING = 1e-3
@@ -141,21 +140,20 @@ def _read_linear(method: Method, represented: Any, width: int) -> tuple[Tensor, 
     return (ahead - behind) / 2, ((ahead + behind) / 2).mean(0)
 
 
-def read_head(description: dict[str, Any], tensors: dict[str, Tensor], file: str) -> Head:
-    """Build a head from its files.
+def read_head(representation: str, tensors: dict[str, Tensor], classes: int) -> Head:
+    """Build a head from what its files hold.
 
     Args:
-        description: Its entry in `classifier.json`.
-        tensors: The tensors of its file.
-        file: Name of that file, for messages.
+        representation: Name in `REPRESENTATIONS`.
+        tensors: The tensors, by the names of `Head`'s buffers.
+        classes: Number of classes.
 
     Raises:
-        UserError: They do not belong together.
+        TypeError: A tensor is missing.
+        ValueError: They do not belong together.
     """
-    representation = description.get("representation")
-    if representation not in REPRESENTATIONS or set(tensors) != {"matrix", "weight", "bias", "offset"}:
-        raise UserError(f"classifier: {file} does not hold the head that its classifier.json describes; fit it again")
-    head = Head(str(representation), **tensors)
-    if head.weight.dim() != 2 or head.bias.shape != head.weight.shape[1:] or head.offset.dim() != 1:
-        raise UserError(f"classifier: the shapes of the tensors in {file} do not fit each other; fit it again")
+    head = Head(representation, **tensors)
+    shapes = head.weight.shape[1:], head.bias.shape
+    if representation not in REPRESENTATIONS or shapes != ((classes,), (classes,)) or head.offset.dim() != 1:
+        raise ValueError("its tensors are not those of the head that it describes")
     return head

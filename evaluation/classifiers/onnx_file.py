@@ -70,11 +70,11 @@ def _export(whole: nn.Module, photo: Tensor, metadata: dict[str, str], path: Pat
     onnx.save(model, path)
 
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
-    for given in (photos, photo):
+    for inputs in (photos, photo):
         with torch.no_grad():
-            expected = whole(given).cpu().numpy()
-        found = session.run(None, {"photos": given.cpu().numpy()})[0]
-        difference = float(np.abs(found - expected).max())
+            expected = whole(inputs).cpu().numpy()
+        computed = session.run(None, {"photos": inputs.cpu().numpy()})[0]
+        difference = float(np.abs(computed - expected).max())
         if not difference <= TOLERANCE:
             raise UserError(
                 f"onnx: the file's probabilities differ from ours by {difference:.2g}, more than {TOLERANCE}; it is "

@@ -50,15 +50,15 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     """Return the answer in sentences."""
     expected = document["expected_accuracy"]
     low, high = expected["interval"]
-    chosen = {"method": document["method"], "backbone": document["backbone"]}
+    trial = {"method": document["method"], "backbone": document["backbone"]}
     tied = [_name(document, each) for each in document["methods"] if each["tied"]]
-    others = [name for name in tied if name != _name(document, chosen)]
+    others = [name for name in tied if name != _name(document, trial)]
     error, probability, accuracy = (document["calibration"][key] for key in ("error", "mean_probability", "accuracy"))
     is_short = len(document["curve"]) < 2
     reason = "too few labels" if is_short else "the last points of the learning curve do not rise"
 
     return [
-        f"chosen: {chosen['method']} on {chosen['backbone']}; expected accuracy on further photos like these "
+        f"chosen: {trial['method']} on {trial['backbone']}; expected accuracy on further photos like these "
         f"{expected['estimate']:.1%} [{low:.1%}, {high:.1%}], a 95 % interval",
         f"to compare: chance {document['chance']:.1%}, always the largest class {document['largest_class']:.1%}; left "
         f"out {accuracy:.1%}, as the mean over classes {document['balanced_accuracy']:.1%}",

@@ -73,9 +73,9 @@ def _remarks(document: Mapping[str, Any]) -> list[str]:
 
 def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
     """Return the header and a row for each method."""
-    known = setting["methods"][0]["labels"]
+    now = setting["methods"][0]["labels"]
     later = [str(each["labels"]) for each in setting["methods"][0]["later"]]
-    rows = [["method", f"at {known}", *(f"at {each}" for each in later), "samples"]]
+    rows = [["method", f"at {now}", *(f"at {each}" for each in later), "samples"]]
     for each in setting["methods"]:
         cells = [f"{100 * row['accuracy']:.0f} {_percent(row['intervals'][SHOWN])}" for row in each["later"]]
         rows.append([each["name"], f"{100 * each['accuracy']:.0f}", *cells, _samples(each)])
@@ -103,9 +103,9 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     for setting in document["settings"]:
         for each in setting["methods"]:
             met = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
-            known = [setting["name"], each["name"], each["labels"], each["accuracy"]]
+            beginning = [setting["name"], each["name"], each["labels"], each["accuracy"]]
             for later in each["later"]:
-                row = [*known, later["labels"], later["accuracy"]]
+                row = [*beginning, later["labels"], later["accuracy"]]
                 row += [end for level in LEVELS for end in later["intervals"][level]]
                 row += [each["met_at"], *(end for level in LEVELS for end in met[level])]
                 rows.append([escape_cell(value) for value in row])

@@ -123,13 +123,13 @@ def _first(curves: Curves, labels: int) -> Curves:
         mend = "give fewer, or run headstart train with --criterion.until=limit"
         raise UserError(f"labels: {labels} given, but traces end at {last} samples; {mend}")
     within = curves.samples_seen <= labels
-    known = replace(curves, samples_seen=curves.samples_seen[within], correct=curves.correct[..., within])
-    if np.isnan(known.accuracy).any():
+    beginning = replace(curves, samples_seen=curves.samples_seen[within], correct=curves.correct[..., within])
+    if np.isnan(beginning.accuracy).any():
         why, mend = "some traces end before", "until=limit"
-        if known.is_lazy:
+        if beginning.is_lazy:
             why, mend = "lazy evaluation left evaluations out", "evaluation=every"
         raise UserError(f"labels: {labels} given, but {why}; run headstart train with --criterion.{mend}")
-    return known
+    return beginning
 
 
 def _shipped_name(name: str, method_key: Mapping[str, Any]) -> str:

@@ -134,8 +134,8 @@ def forecast_curve(
 
     ratios = np.geomspace(1, FURTHEST, STEPS + 1)[1:]
     cases = pd.concat([seen] * STEPS, ignore_index=True).assign(method=method, ratio=ratios)
-    found = forecaster.forecast(cases)
+    forecasts = forecaster.forecast(cases)
     end, now = int(labels[-1]), float(mean[-1])
     return CurveForecast(
-        end, now, end * ratios, found.accuracies, found.intervals, method in forecaster.methods.tolist()
+        end, now, end * ratios, forecasts.accuracies, forecasts.intervals, method in forecaster.methods.tolist()
     )

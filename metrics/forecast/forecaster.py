@@ -144,8 +144,8 @@ class Forecaster:
         intervals = {}
         for level, factors in self.factors.items():
             # The last row is that of unknown methods.
-            own = np.vstack([factors, factors.max(0)])
-            reach = scale * ((1 - share) * own[rows, below] + share * own[rows, above])
+            of_methods = np.vstack([factors, factors.max(0)])
+            reach = scale * ((1 - share) * of_methods[rows, below] + share * of_methods[rows, above])
             intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
@@ -181,14 +181,20 @@ class Forecaster:
         groups = [[rows & (at == column) for column in range(len(KNOWN))] for rows in of_method]
         for level in LEVELS:
             pooled = self._quantile(at >= 0, level)
-            own = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
-            factors[level] = np.maximum(pooled, own)
+            quantiles = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
+            factors[level] = np.maximum(pooled, quantiles)
         return factors
 
     def _quantile(self, chosen: Flags, level: float) -> float:
         """Return the quantile of the scores of chosen cases, every data set counting alike."""
-        weights = data_set_weights(self.cases["data_set"][chosen])
-        return float(np.quantile(self._scores[chosen], level, weights=weights, method="inverted_cdf"))
+        return weighted_quantile(self._scores[chosen], data_set_weights(self.cases["data_set"][chosen]), level)
+
+
+def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
+    """Return the smallest value such that the values up to it have this share of all weights."""
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
 
 
 def data_set_weights(data_sets: pd.Series[str]) -> Floats:

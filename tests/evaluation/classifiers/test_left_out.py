@@ -87,7 +87,7 @@ def test_a_common_offset_leaves_the_predictions_as_they_are() -> None:
     for name in CANDIDATES:
         head = head_of(fit_all(name, moved), moved.features, moved.offset)
         # As a file stores it.
-        head = read_head({"representation": head.representation}, head.state_dict(), "head")
+        head = read_head(head.representation, head.state_dict(), 3)
         expected = head_of(fit_all(name, centred), centred.features)(centred.features)
         found = head(centred.features + 1e5)
         assert (expected - found).abs().max() < 0.02 * (expected.max() - expected.min()), name

@@ -17,6 +17,7 @@ from headstart.metrics.forecast.forecaster import (
     Regression,
     data_set_weights,
     known_cases,
+    weighted_quantile,
 )
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
 from headstart.metrics.forecast.observations import observe
@@ -158,6 +159,14 @@ def test_the_regression_is_that_of_scikit_learn() -> None:
     for data_set in cases["data_set"].unique():
         own = (cases["data_set"] == data_set).to_numpy()
         np.testing.assert_allclose(regression.without_own_data_set()[own], design[own] @ other(~own), rtol=1e-6)
+
+
+def test_weighted_quantile_is_that_of_numpy() -> None:
+    generator = np.random.default_rng(2)
+    values, weights = generator.standard_normal(50), generator.uniform(0.1, 1, 50)
+    for level in (0.1, 0.5, 0.8, 0.95, 1.0):
+        expected = np.quantile(values, level, weights=weights, method="inverted_cdf")
+        assert weighted_quantile(values, weights, level) == expected
 
 
 def test_what_is_observed_is_a_power_law_within_the_window() -> None:
