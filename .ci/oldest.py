@@ -18,8 +18,8 @@ def oldest() -> list[str]:
     """
     project = tomllib.loads(PROJECT.read_text())["project"]
     extras = project["optional-dependencies"].values()
-    found = map(REQUIREMENT.match, [*project["dependencies"], *(each for extra in extras for each in extra)])
-    return sorted({f"{match['name']}=={match['bound']}" for match in found if match})
+    bounds = map(REQUIREMENT.match, [*project["dependencies"], *(each for extra in extras for each in extra)])
+    return sorted({f"{match['name']}=={match['bound']}" for match in bounds if match})
 
 
 if __name__ == "__main__":

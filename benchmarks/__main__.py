@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonargparse
 
-from headstart.benchmarks import forecast_curves, pages, results
+from headstart.benchmarks import forecast_curves, mutations, pages, results
 from headstart.output.errors import UserError
 
 COMMANDS: dict[str, Any] = {
@@ -12,6 +12,7 @@ COMMANDS: dict[str, Any] = {
     "coverage": pages.coverage,
     "results": results.main,
     "forecast_curves": forecast_curves.main,
+    "mutations": mutations.main,
 }
 
 

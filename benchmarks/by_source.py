@@ -47,8 +47,8 @@ def over_targets(document: Mapping[str, Any]) -> dict[str, tuple[float, float, f
     of_targets = np.array([logarithms[targets == target].mean(0) for target in dict.fromkeys(targets)])
     drawn = np.random.default_rng(0).integers(len(of_targets), size=(BOOTSTRAPS, len(of_targets)))
     ends = np.percentile(of_targets[drawn].mean(1), (2.5, 97.5), axis=0)
-    found = np.exp([of_targets.mean(0), *ends]).T
-    return dict(zip(names, map(tuple, found.tolist()), strict=True))
+    means_and_ends = np.exp([of_targets.mean(0), *ends]).T
+    return dict(zip(names, map(tuple, means_and_ends.tolist()), strict=True))
 
 
 def source_sentences(sources: Mapping[str, Any]) -> str:

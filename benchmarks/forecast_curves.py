@@ -5,12 +5,11 @@ All 18 settings of the local suite are among them, benchmarks/local/sweep/benchm
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -52,6 +51,7 @@ GRID = (
 # Thresholds of criteria, and how many evaluations in a row must pass.
 THRESHOLDS, STREAK = (0.3, 0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95), 10
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
+Batch = tuple[Tensor, Tensor, Tensor]
 OMITTED = ("ScikitLearnClassifier", "GradientDescent")
 SOURCES = {
     "objects": "embedded",
@@ -104,8 +104,7 @@ class HandwrittenDigits(PhotoSource):
         return Digits(lambda index: index % 3 == 0)
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A target.
 
     Attributes:
@@ -141,71 +140,26 @@ TARGETS = {
 }
 
 
-@dataclass
-class Fed:
-    """The inputs of methods in one setting: features of a target's photos by one backbone.
+def trace(method: Method, start: Start, batches: Sequence[Batch], held_out: Tensor, truth: Tensor) -> NDArray[np.int64]:
+    """Return the correct predictions of a method after each label, `[orderings, labels]`.
 
     Args:
-        photos: The target's photos.
-        source: Where the backbone was pre-trained.
-        most: The most labels.
-
-    Attributes:
-        start: What methods start from.
-        labels: Class of each training photo that is fed, `[photos]`.
-        orders: Indices of the photos in every ordering, `[orderings, labels]`.
+        method: The method.
+        start: What it starts from.
+        batches: Indices, samples and labels of one sample of each ordering.
         held_out: Features of the validation photos, `[photos, features]`.
         truth: Their classes, `[photos]`.
     """
-
-    photos: PhotoSource
-    source: str
-    most: int
-    start: Start = field(init=False)
-    labels: Tensor = field(init=False)
-    orders: Tensor = field(init=False)
-    held_out: Tensor = field(init=False)
-    truth: Tensor = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Compute the features, or find them in the store."""
-        spec = BackboneSpec("mobilenet_v2", SOURCES[self.source])
-        train, validation = self.photos.train(), self.photos.validation()
-        chosen = np.random.default_rng((SEED, 1)).permutation(len(validation.labels))[:MOST_PHOTOS]
-        orders = [sample_ordering(len(train.labels), number, SEED)[: self.most] for number in range(ORDERINGS)]
-        needed, indices = np.unique(np.stack(orders), return_inverse=True)
-
-        self.orders = torch.from_numpy(indices.reshape(ORDERINGS, -1))
-        self.labels = torch.from_numpy(train.labels[needed])
-        self.held_out = torch.from_numpy(embed(validation.subset(chosen), spec, num_workers=0))
-        self.truth = torch.from_numpy(validation.labels[chosen])
-        samples = torch.from_numpy(embed(train.subset(needed), spec, num_workers=0))
-        _, backbone = build_chosen(spec, SEED, torch.device("cpu"))
-        self.start = Start(
-            samples.shape[1],
-            len(train.classes),
-            range(ORDERINGS),
-            self.most,
-            SEED,
-            source_head=backbone.source_head,
-            source_bias=backbone.source_bias,
-            samples=samples,
-        )
-
-    def trace(self, method: Method) -> NDArray[np.int64]:
-        """Return the correct predictions of a method after each label, `[orderings, labels]`."""
-        state, correct = MethodState(method), []
-        assert self.start.samples is not None
-        state.reset(self.start)
-        with deterministic(), state.generators.in_use():
-            method.begin(self.start)
-            state.optimizers = method.build_optimizers()
-            for indices in self.orders.split(1, dim=1):
-                method.indices = indices
-                method.adapt(self.start.samples[indices], self.labels[indices])
-                with torch.no_grad():
-                    correct.append((method(self.held_out).argmax(-1) == self.truth).sum(-1))
-        return torch.stack(correct, dim=-1).numpy()
+    state, correct = MethodState(method), []
+    state.reset(start)
+    with deterministic(), state.generators.in_use():
+        method.begin(start)
+        state.optimizers = method.build_optimizers()
+        for method.indices, samples, labels in batches:
+            method.adapt(samples, labels)
+            with torch.no_grad():
+                correct.append((method(held_out).argmax(-1) == truth).sum(-1))
+    return torch.stack(correct, dim=-1).numpy()
 
 
 def methods() -> Iterator[tuple[str, Any]]:
@@ -218,26 +172,48 @@ def methods() -> Iterator[tuple[str, Any]]:
 
 
 def measure(target: str, source: str) -> KnownCurves:
-    """Measure the curves of all methods on a target."""
-    fed = Fed(TARGETS[target].photos(), source, TARGETS[target].sources[source])
-    traces = {name: fed.trace(method) for name, method in methods()}
-    correct, shown = np.stack(list(traces.values())), len(fed.truth)
+    """Measure the curves of all methods on a target, from a source."""
+    data_set, photos, sources = TARGETS[target]
+    spec, source_photos = BackboneSpec("mobilenet_v2", SOURCES[source]), photos()
+    train, validation = source_photos.train(), source_photos.validation()
+    shown = np.random.default_rng((SEED, 1)).permutation(len(validation.labels))[:MOST_PHOTOS]
+    orders = [sample_ordering(len(train.labels), number, SEED)[: sources[source]] for number in range(ORDERINGS)]
+    needed, indices = np.unique(np.stack(orders), return_inverse=True)
 
-    labels = np.array([each for each in GRID if each <= correct.shape[-1]])
+    samples, held_out = (
+        torch.from_numpy(embed(part, spec, num_workers=0)) for part in (train.subset(needed), validation.subset(shown))
+    )
+    labels, truth = torch.from_numpy(train.labels[needed]), torch.from_numpy(validation.labels[shown])
+    positions = torch.from_numpy(indices.reshape(ORDERINGS, -1)).split(1, dim=1)
+    batches = [(position, samples[position], labels[position]) for position in positions]
+    _, backbone = build_chosen(spec, SEED, torch.device("cpu"))
+    start = Start(
+        samples.shape[1],
+        len(train.classes),
+        range(ORDERINGS),
+        sources[source],
+        SEED,
+        source_head=backbone.source_head,
+        source_bias=backbone.source_bias,
+        samples=samples,
+    )
+    traces = {name: trace(method, start, batches, held_out, truth) for name, method in methods()}
+
+    correct = np.stack(list(traces.values()))
+    at = np.array([each for each in GRID if each <= correct.shape[-1]])
     accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
-    accuracies[..., : len(labels)] = correct[..., labels - 1] / shown
-
+    accuracies[..., : len(at)] = correct[..., at - 1] / len(truth)
     after = np.arange(1, correct.shape[-1] + 1)
-    samples = [first_streaks(correct, after, required_correct(each, shown), [STREAK])[0, 0] for each in THRESHOLDS]
-    texts = {"data_sets": TARGETS[target].data_set, "targets": target, "sources": source}
+    met = [first_streaks(correct, after, required_correct(each, len(truth)), [STREAK])[0, 0] for each in THRESHOLDS]
+    texts = {"data_sets": data_set, "targets": target, "sources": source}
     return KnownCurves(
         **{name: np.full(len(traces), text) for name, text in texts.items()},
         methods=np.array(list(traces)),
-        classes=np.full(len(traces), fed.start.classes),
+        classes=np.full(len(traces), start.classes),
         labels=np.array(GRID),
         accuracies=accuracies,
         thresholds=np.array(THRESHOLDS),
-        samples=np.stack(samples, axis=-1),
+        samples=np.stack(met, axis=-1),
     )
 
 
@@ -260,10 +236,10 @@ def main(
             print(f"{target}, {source}", flush=True)
             measure(target, source).save(path)
         parts.append(KnownCurves.load(path))
-    known = KnownCurves.join(parts)
-    known.save(Path(output))
+    curves = KnownCurves.join(parts)
+    curves.save(Path(output))
 
-    judged = leave_data_sets_out(known_cases(known))
+    judged = leave_data_sets_out(known_cases(curves))
     chosen = judged_cases(judged)
     shares = {str(level): round(judged.coverage(level, chosen), 3) for level in LEVELS}
     Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
@@ -271,5 +247,5 @@ def main(
 
 def judged_cases(judged: Judged) -> Flags:
     """Return which cases are judged: 10, 20, 50 and 100 labels, and about 2, 4 and 8 times as many, `[cases]`."""
-    near = np.abs(judged.cases.ratios[:, None] / np.array(TIMES) - 1) < 0.15
+    near = np.abs(judged.cases["ratio"].to_numpy()[:, None] / np.array(TIMES) - 1) < 0.15
     return np.asarray(near.any(1))

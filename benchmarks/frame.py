@@ -1,4 +1,4 @@
-"""What benchmarks share: functions timed side by side, processes with their memory, and simulated samples."""
+"""What benchmarks share: functions timed side by side, commands as processes, and simulated samples."""
 
 import os
 import resource
@@ -8,8 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,21 +21,7 @@ Shares = dict[str, float]
 Trial = Callable[[np.random.Generator], Mapping[str, ArrayLike]]
 # Sample size from which the true values of a population are computed.
 MANY = 200_000
-# Seconds between two looks at the memory of a process.
-PERIOD = 0.05
 FEWEST_SAMPLES = 10
-
-
-@dataclass(frozen=True)
-class Run:
-    """Cost of a process: wall time, start-up included, and the largest resident memory in MB."""
-
-    seconds: float
-    peak_mb: float
-
-    def __str__(self) -> str:
-        """Return wall time and memory."""
-        return f"{self.seconds:.0f} s in {self.peak_mb:.0f} MB"
 
 
 def timed(function: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -74,7 +59,7 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
+def run(*command: str, cache: Path | None = None, **variables: str) -> None:
     """Run Python in the root of the repository as a process of its own, without its output.
 
     Args:
@@ -82,30 +67,8 @@ def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
         cache: Folder of its cache.
         variables: Further variables of its environment.
     """
-    arguments = [sys.executable, *command]
     environment = {**os.environ, **variables, **({"HEADSTART_CACHE": str(cache)} if cache else {})}
-    start, peak = time.perf_counter(), 0.0
-    process = subprocess.Popen(
-        arguments, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    while process.poll() is None:
-        # The system's own account at the end has the memory of this process before it started the other, too.
-        peak = max(peak, _peak_mb(process.pid))
-        time.sleep(PERIOD)
-    seconds = time.perf_counter() - start
-
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, arguments)
-    return Run(seconds, peak)
-
-
-def _peak_mb(process: int) -> float:
-    """Return the largest resident memory of a process so far, in MB, as Linux reports it."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{process}/status").read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) / 1024
-    return 0.0
+    subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, check=True)
 
 
 def processor_time_of_commands() -> float:
@@ -152,7 +115,7 @@ def samples_to_criterion(
     Returns:
         `[methods, orderings]`.
     """
-    own = generator.standard_normal((len(means), orderings))
-    logarithms = correlation**0.5 * generator.standard_normal(orderings) + (1 - correlation) ** 0.5 * own
+    noise = generator.standard_normal((len(means), orderings))
+    logarithms = correlation**0.5 * generator.standard_normal(orderings) + (1 - correlation) ** 0.5 * noise
     samples: Values = np.array(means)[:, None] * np.exp(spread * logarithms - spread**2 / 2)
     return np.ceil(samples) + FEWEST_SAMPLES - 1

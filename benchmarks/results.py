@@ -21,93 +21,12 @@ from headstart.output.markup import escape_markdown
 from headstart.output.shipped_files import find_file
 from headstart.output.tables import Cells, format_estimate, markdown_table
 
-Rows = list[list[str]]
+TEMPLATES = Path(__file__).with_name("templates")
 SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
 PER_CLASS = [1, 2, 4, 8, 16]
 # Those of the table of each setting, which has a row of many columns.
 SHOWN = [1, 4, 16]
 FIGURES = {"over_settings": "Interquartile means of all methods", "setup_stability": "Setup stability"}
-
-BENCHMARK = """\
-# Results of the benchmark
-
-Which method needs the fewest samples, by how much, and how certain is that? This page, its pictures and
-[leaderboard.csv](leaderboard.csv) are made by the last of these commands:
-
-<!-- not run: the sweeps take an hour; tests/benchmarks/test_results.py makes the page from a small one -->
-```bash
-{commands}
-```
-
-{made_with}
-
-The columns are explained in [leaderboard.md](../leaderboard.md), how to choose a method in
-[methods.md](../methods.md#which-one). "Tuned" methods were chosen on some of these photos.
-
-## Over all settings
-
-Interquartile mean of the samples to criterion, relative to the geometric mean of all methods in the same ordering.
-Lower is better: 0.5 is half of what the methods need on average. Its intervals hold for these settings. Those
-of mean ranks hold for other targets like these.
-
-{over}
-
-![{over_title}](over_settings.png)
-
-## By source, and over other targets
-
-The winner depends on how well the source knows the target. The first columns are the interquartile means of the
-settings of one source, with the rank in brackets. The last one is the geometric mean of the restricted means of all
-settings, each relative to that of all methods there. Its 95 % interval is a bootstrap over targets, with {bootstraps:,}
-resamples.
-
-{by_source}
-
-{by_source_sentences}
-
-## Each setting
-
-Restricted mean of the samples to criterion. No method is significantly better than those that are tied for first. In
-brackets: the orderings in which the baseline met the criterion.
-
-{settings}
-
-## What moves the ranking
-
-Mean Kendall tau-b between the rankings of two setups that differ in one part; see
-[setup_stability.md](../setup_stability.md).
-It is 1 where that part does not matter.
-
-{stability}
-
-![{stability_title}](setup_stability.png)
-"""
-K_SHOT = """\
-# Results by labels per class
-
-How accurate is each method after k labels of each class? Orderings are balanced: every block of C samples holds each of
-the C classes once. This page is made by the last of these commands:
-
-<!-- not run: the sweep takes half an hour; tests/benchmarks/test_results.py makes the page from a small one -->
-```bash
-{commands}
-```
-
-{made_with}
-
-## Over all settings
-
-Mean validation accuracy in %, and the area under the learning curve over the logarithm of the labels. "Tuned" methods
-were chosen on some of these photos.
-
-{over}
-
-## Each setting
-
-The best method and its accuracy in %, how many others no method is significantly better than (+), and the baseline.
-
-{settings}
-"""
 
 
 def main(
@@ -130,11 +49,11 @@ def main(
         tuned: Configuration of the leaderboard, with the tuned methods.
         output: Folder of the pages.
     """
-    known = yaml.safe_load(find_file(tuned).read_text(encoding="utf-8"))["tuned"]
+    tuned_methods = yaml.safe_load(find_file(tuned).read_text(encoding="utf-8"))["tuned"]
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as scratch:
-        document = leaderboard(runs, output=f"{scratch}/leaderboard", tuned=known)
+        document = leaderboard(runs, output=f"{scratch}/leaderboard", tuned=tuned_methods)
         if document["over_settings"] is None:
             raise UserError(f"runs: nothing to compare over settings in {', '.join(runs)}; give a sweep of two or more")
         whole = leaderboard([*runs, *setups], output=f"{scratch}/setups") if setups else document
@@ -143,58 +62,51 @@ def main(
             for figure in sorted(Path(scratch, "figures").glob(f"*{name}.png"))[:1]:
                 shutil.copy(figure, folder / f"{name}.png")
         shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
+
         sources = dict[str, Any]()
         for name, weights in {_names(each)[1]: str(each["weights"]) for each in document["settings"]}.items():
-            own = leaderboard(runs, output=f"{scratch}/{weights}", tuned=known, where={"weights": weights})
-            if own["over_settings"]:
-                sources[name] = own["over_settings"]
-        _write(folder / "benchmark.md", _benchmark(document, whole, sources, runs, setups, sweep))
+            one = leaderboard(runs, output=f"{scratch}/{weights}", tuned=tuned_methods, where={"weights": weights})
+            if one["over_settings"]:
+                sources[name] = one["over_settings"]
+        _write(
+            folder / "benchmark.md",
+            commands=_commands(runs, setups, sweep),
+            made_with=made_with(document, sweep),
+            by_source=_table(source_rows(document, sources)),
+            by_source_sentences=source_sentences(sources),
+            bootstraps=BOOTSTRAPS,
+            over=_table(over_settings_rows(document)),
+            over_title=FIGURES["over_settings"],
+            settings=_table(setting_rows(document["settings"])),
+            stability=_table(stability_rows(whole)) if whole["setup_stability"] else "There are too few setups.",
+            stability_title=FIGURES["setup_stability"],
+        )
 
         if budgets is not None:
-            labelled = leaderboard(budgets, output=f"{scratch}/budgets", tuned=known, per_class=PER_CLASS)
-            _write(folder / "k_shot.md", _k_shot(labelled, budgets, budgets_sweep))
+            labelled = leaderboard(budgets, output=f"{scratch}/budgets", tuned=tuned_methods, per_class=PER_CLASS)
+            _write(
+                folder / "k_shot.md",
+                commands=f"headstart sweep {budgets_sweep} --workers 2\n"
+                f"python -m headstart.benchmarks results --budgets {budgets}",
+                made_with=made_with(labelled, budgets_sweep),
+                over=_table(budgets_over_settings_rows(labelled["label_budgets"], with_intervals=False)),
+                settings=_table(budget_rows(labelled["settings"])),
+            )
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    print(f"wrote {path}")
+def _write(page: Path, **parts: Any) -> None:
+    """Write a page from the template of its name."""
+    page.write_text((TEMPLATES / page.name).read_text(encoding="utf-8").format(**parts), encoding="utf-8")
+    print(f"wrote {page}")
 
 
-def _benchmark(
-    document: Mapping[str, Any],
-    whole: Mapping[str, Any],
-    sources: Mapping[str, Any],
-    runs: Sequence[str],
-    setups: Sequence[str],
-    sweep: str,
-) -> str:
-    given = f"--runs '{json.dumps([*runs])}'" + (f" --setups '{json.dumps([*setups])}'" if setups else "")
+def _commands(runs: Sequence[str], setups: Sequence[str], sweep: str) -> str:
+    """Return the commands that lead to the page, the last of which wrote it."""
     # The usual output of a sweep is runs/sweep- and the file's name.
-    further = [Path(sweep).with_stem(Path(folder).name.removeprefix("sweep-")) for folder in setups]
-    commands = "\n".join(f"headstart sweep {file} --workers 2" for file in (sweep, *further))
-    commands += f"\npython -m headstart.benchmarks results {given} --sweep {sweep}"
-    return BENCHMARK.format(
-        commands=commands,
-        made_with=made_with(document, sweep),
-        by_source=_table(source_rows(document, sources)),
-        by_source_sentences=source_sentences(sources),
-        bootstraps=BOOTSTRAPS,
-        over=_table(over_settings_rows(document)),
-        over_title=FIGURES["over_settings"],
-        settings=_table(setting_rows(document["settings"])),
-        stability=_table(stability_rows(whole)) if whole["setup_stability"] else "There are too few setups.",
-        stability_title=FIGURES["setup_stability"],
-    )
-
-
-def _k_shot(document: Mapping[str, Any], budgets: str, sweep: str) -> str:
-    commands = f"headstart sweep {sweep} --workers 2\npython -m headstart.benchmarks results --budgets {budgets}"
-    return K_SHOT.format(
-        commands=commands,
-        made_with=made_with(document, sweep),
-        over=_table(budgets_over_settings_rows(document["label_budgets"], with_intervals=False)),
-        settings=_table(budget_rows(document["settings"])),
-    )
+    sweeps = [sweep, *(Path(sweep).with_stem(Path(folder).name.removeprefix("sweep-")) for folder in setups)]
+    folders = f"--runs '{json.dumps([*runs])}'" + (f" --setups '{json.dumps([*setups])}'" if setups else "")
+    commands = [f"headstart sweep {file} --workers 2" for file in sweeps]
+    return "\n".join([*commands, f"python -m headstart.benchmarks results {folders} --sweep {sweep}"])
 
 
 def made_with(document: Mapping[str, Any], sweep: str) -> str:
@@ -205,12 +117,11 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
         sweep: The sweep file.
     """
     settings = document["settings"]
-    folders = [folder for setting in settings for folder in setting["folders"]]
-    files = [Path(folder, "results.json") for folder in folders]
+    files = [Path(folder, "results.json") for setting in settings for folder in setting["folders"]]
     documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     environments = [{**each["protocol"], **each["environment"]} for each in documents]
     ended = datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC)
-    parts = [
+    versions = [
         f"{title} {' and '.join(sorted({str(each.get(key, 'of an unknown version')) for each in environments}))}"
         for key, title in (("headstart", "Headstart"), ("torch", "PyTorch"), ("python", "Python"))
     ]
@@ -219,14 +130,14 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
     public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
-        f"Measured by {ended.day} {ended:%B %Y} with {', '.join(parts)}. "
+        f"Measured by {ended.day} {ended:%B %Y} with {', '.join(versions)}. "
         f"The material is {material} ([{sweep}](../../{sweep})). There are "
         f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
         + public
     )
 
 
-def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
+def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
     """Return a table with a row for each setting: its criterion, its best methods and its baseline.
 
     Args:
@@ -250,7 +161,7 @@ def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
     return rows
 
 
-def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
+def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
     """Return a table with the best method of each setting after each number of labels per class.
 
     Args:
@@ -260,16 +171,18 @@ def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
     for setting in settings:
         cells = []
         for count in SHOWN:
-            known = {
+            methods = {
                 name: entry
                 for name, entries in setting["label_budgets"].items()
                 for entry in entries
                 if entry["per_class"] == count
             }
-            best = max(known, key=lambda name: known[name]["accuracy"]) if known else ""
-            tied = sum("a" in each.get("group", "") for each in known.values()) - 1
-            baseline = known.get(setting["baseline"])
-            cells.append(f"{100 * known[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if known else "")
+            best = max(methods, key=lambda name: methods[name]["accuracy"]) if methods else ""
+            tied = sum("a" in each.get("group", "") for each in methods.values()) - 1
+            baseline = methods.get(setting["baseline"])
+            cells.append(
+                f"{100 * methods[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if methods else ""
+            )
             cells.append("" if baseline is None else f"{100 * baseline['accuracy']:.1f}")
         rows.append([*_names(setting), *cells])
     return rows
@@ -279,9 +192,9 @@ def _names(setting: Mapping[str, Any]) -> list[str]:
     """Return a target and a source as a person writes them: the source by its weights, if these name the network."""
     network = str(setting["backbone"]).removeprefix("timm/")
     weights = PurePath(str(setting["weights"])).stem
-    own = weights.removeprefix(f"{network}_") if weights.startswith(f"{network}_") else f"{network}, {weights}"
+    source = weights.removeprefix(f"{network}_") if weights.startswith(f"{network}_") else f"{network}, {weights}"
     return [
-        escape_markdown(spelled(str(name))) for name in (setting["dataset"], network if weights == "model" else own)
+        escape_markdown(spelled(str(name))) for name in (setting["dataset"], network if weights == "model" else source)
     ]
 
 

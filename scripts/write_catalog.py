@@ -44,13 +44,13 @@ def write_catalog(
     listed = {name: reason for name, reason in listed.items() if not name.startswith(".") and "/." not in name}
     report_left_out({name: reason for name, reason in listed.items() if reason}, "folder")
 
-    found = sorted(name for name, reason in listed.items() if not reason)
-    if not found or (count or 0) > len(found):
-        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, but {count or 'some'} are needed")
+    pictures = sorted(name for name, reason in listed.items() if not reason)
+    if not pictures or (count or 0) > len(pictures):
+        raise UserError(f"folder: {folder!r} holds {len(pictures)} pictures, but {count or 'some'} are needed")
     if count is not None:
-        found = sorted(random.Random(seed).sample(found, int(count)))
+        pictures = sorted(random.Random(seed).sample(pictures, int(count)))
     name = dataset_name or root.resolve().name
-    lines = [json.dumps({"dataset_name": name, "image_identifier": path}) for path in found]
+    lines = [json.dumps({"dataset_name": name, "image_identifier": path}) for path in pictures]
     try:
         with replacing(Path(output)) as partial:
             partial.write_text("\n".join(lines) + "\n")

@@ -26,7 +26,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest test, so that no worker is left alone with it at the end."""
-    items.sort(key=lambda item: item.path.name != "test_readme.py")
+    items.sort(key=lambda item: item.path.name != "test_docs_commands.py")
 
 
 @pytest.fixture(autouse=True, scope="session")

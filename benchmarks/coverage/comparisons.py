@@ -63,10 +63,10 @@ def piled_up_held(orderings: int, floored: float, censored: float, comparisons: 
     """
 
     def sample(generator: np.random.Generator, count: int) -> Values:
-        own = generator.exponential(BASELINE_SAMPLES / 4, count) * (generator.random(count) >= floored)
+        custom_samples = generator.exponential(BASELINE_SAMPLES / 4, count) * (generator.random(count) >= floored)
         baseline = BASELINE_SAMPLES * np.exp(SPREAD * generator.standard_normal(count))
         baseline[generator.random(count) < censored] = np.inf
-        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, own]), FAR_LIMIT)
+        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, custom_samples]), FAR_LIMIT)
 
     baseline, custom = sample(np.random.default_rng(1), 5 * MANY).mean(1)
 

@@ -73,11 +73,12 @@ def shuffle(labels: NDArray[np.int64], draw: int) -> Tensor:
     return torch.from_numpy(order[np.argsort(turns[order], kind="stable")])
 
 
-def some(samples: Labelled, drawn: Tensor) -> Labelled:
-    """Return some of the samples."""
-    return Labelled(
-        samples.features[drawn], samples.labels[drawn], samples.classes, samples.source_head, samples.source_bias
-    )
+def sample(samples: Labelled, per_class: int, draws: int) -> Iterator[tuple[int, Labelled, Tensor, Tensor]]:
+    """Yield a draw's number, its samples, their indices, and those of the rest."""
+    for draw in range(draws):
+        order = shuffle(samples.labels.numpy(), draw)
+        drawn, rest = order[: per_class * samples.classes], order[per_class * samples.classes :]
+        yield draw, replace(samples, features=samples.features[drawn], labels=samples.labels[drawn]), drawn, rest
 
 
 def accuracy(method: LeftOut, drawn: Tensor, rest: Tensor) -> float:
@@ -97,10 +98,8 @@ def accuracy_held(samples: Labelled, per_class: int, draws: int) -> Shares:
     kinds = find_candidates(Labelled(samples.features[:1], samples.labels[:1], 1, samples.source_head))
     whole = [prepare(kind, samples) for kind in kinds]
     held, widths, accuracies, chosen = [], [], [], []
-    for draw in range(draws):
-        order = shuffle(samples.labels.numpy(), draw)
-        drawn, rest = order[: per_class * samples.classes], order[per_class * samples.classes :]
-        expected = try_left_out([some(samples, drawn)], seed=draw).expected
+    for draw, part, drawn, rest in sample(samples, per_class, draws):
+        expected = try_left_out([part], seed=draw).expected
         accuracies.append([accuracy(method, drawn, rest) for method in whole])
         chosen.append(accuracies[-1][expected.chosen])
         held.append(expected.low <= chosen[-1] <= expected.high)
@@ -124,11 +123,9 @@ def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: For
     """
     known, whole = per_class * samples.classes, cache(partial(prepare, samples=samples))
     rows, made = list[tuple[float, ...]](), list[bool]()
-    for draw in range(draws):
-        order = shuffle(samples.labels.numpy(), draw)
-        part = some(samples, order[:known])
-        tried = try_left_out([part], 0)
-        _, method = tried.prepared[tried.expected.chosen]
+    for _, part, first, rest in sample(samples, per_class, draws):
+        order, tried = torch.cat([first, rest]), try_left_out([part], 0)
+        _, method = tried.best
         sizes, name = curve_sizes(known, samples.classes), METHODS[method.name].name
         curve = learning_curve(method, proportional_orderings(part.labels.numpy(), ORDERINGS, 0), sizes)
 
@@ -198,13 +195,11 @@ def probabilities_held(samples: Labelled, per_class: int, draws: int) -> Shares:
         draws: Number of draws.
     """
     rows = []
-    for draw in range(draws):
-        order = shuffle(samples.labels.numpy(), draw)
-        drawn, rest = order[: per_class * samples.classes], order[per_class * samples.classes :]
-        tried = try_left_out([some(samples, drawn)], seed=draw)
-        name = tried.prepared[tried.expected.chosen][1].name
+    for draw, part, drawn, rest in sample(samples, per_class, draws):
+        tried = try_left_out([part], seed=draw)
+        name = tried.best[1].name
         logits = prepare(name, samples).predict(drawn[None], rest[None])[0].double().numpy()
-        labels, temperature = samples.labels[rest].numpy(), tried.predictions[tried.expected.chosen].temperature
+        labels, temperature = samples.labels[rest].numpy(), tried.temperature
 
         found = probabilities(logits, temperature)
         right = found.argmax(1) == labels
@@ -248,9 +243,8 @@ def labels_found(samples: Labelled, per_class: int, draws: int) -> Shares:
         draws: Number of draws.
     """
     found, others, flipped = 0, 0, 0
-    for draw in range(draws):
+    for draw, part, _, _ in sample(samples, per_class, draws):
         generator = np.random.default_rng((STREAM, draw))
-        part = some(samples, shuffle(samples.labels.numpy(), draw)[: per_class * samples.classes])
         changed = generator.choice(len(part.labels), max(1, round(FLIPPED * len(part.labels))), replace=False)
         labels = part.labels.clone()
         labels[changed] += torch.from_numpy(generator.integers(1, samples.classes, len(changed)))
@@ -277,9 +271,9 @@ def forecasts() -> Iterator[tuple[str, Shares]]:
     judged = leave_data_sets_out(known_cases(curves))
     chosen, cases = judged_cases(judged), judged.cases
     groups = {"all": chosen}
-    groups |= {f"{each} labels known": chosen & (cases.observed.labels == each) for each in KNOWN}
+    groups |= {f"{each} labels known": chosen & (cases["labels"] == each).to_numpy() for each in KNOWN}
     for name in ("data_sets", "sources", "methods"):
-        values = getattr(curves, name)[cases.curves]
+        values = getattr(curves, name)[cases["curve"]]
         groups |= {str(each): chosen & (values == each) for each in np.unique(values[chosen])}
 
     for name, rows in groups.items():

@@ -78,13 +78,13 @@ def scores(
     population = Population(classes, size, features)
     seeds = range(fresh, fresh + trials)
     truth = np.array([[score_all(source) for source in population.sample(seed)] for seed in range(fresh)])
-    found = np.array([[score_all(source) for source in population.sample(seed)] for seed in seeds])
+    drawn_scores = np.array([[score_all(source) for source in population.sample(seed)] for seed in seeds])
     left_out = np.array([[leave_out(source, seed) for source in population.sample(seed)] for seed in seeds])
     starts = [[score_starts(source) for source in population.sample(seed)] for seed in seeds]
 
     def agreement(metric: int) -> Iterator[tuple[str, float]]:
         sources = np.array([[each[metric] for each in trial] for trial in starts])
-        arrays = (truth[..., metric], found[..., metric], left_out[:, :, metric], sources)
+        arrays = (truth[..., metric], drawn_scores[..., metric], left_out[:, :, metric], sources)
         one = tuple(values[:, 0] for values in arrays)
         # The starts of two sources are independent, so that the variance of their differences is the sum of theirs.
         difference = tuple(values[:, 0] - values[:, 1] for values in arrays)

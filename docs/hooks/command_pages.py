@@ -36,8 +36,8 @@ def command_pages() -> Iterator[tuple[str, str]]:
     for name in NAMED:
         helps = {name: _help_of([*name.split(), "--help"])}
         if name == "train":
-            asked = [[f"--task={task}", "--help"] for task in TASKS] + list(FURTHER)
-            helps = {" ".join([name, *options]): _help_of([name, *options]) for options in asked}
+            options_of_tasks = [[f"--task={task}", "--help"] for task in TASKS] + list(FURTHER)
+            helps = {" ".join([name, *options]): _help_of([name, *options]) for options in options_of_tasks}
         if name == "portal admin":
             helps |= {
                 " ".join([name, *words]): _help_of([*name.split(), *words, "--help"])

@@ -13,8 +13,6 @@ from mkdocs.structure.pages import Page
 
 from headstart.docs.hooks.command_pages import FOLDER as COMMANDS
 from headstart.docs.hooks.command_pages import command_pages
-from headstart.docs.hooks.key_page import PATH as KEYS
-from headstart.docs.hooks.key_page import key_page
 from headstart.docs.hooks.links import ROOT, as_on_github, outward
 from headstart.docs.hooks.notebook_pages import notebook_page
 from headstart.docs.hooks.python_pages import FOLDER as PYTHON
@@ -67,7 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 @cache
 def _reference() -> tuple[tuple[str, str], ...]:
     """Return the pages of the reference, each as its path in docs/ and its text."""
-    return (*command_pages(), *python_pages(), (KEYS, key_page()))
+    return (*command_pages(), *python_pages())
 
 
 def _fill(item: Any, docs: Path, folders: dict[str, list[str]]) -> Any:  # noqa: ANN401 - a part of the navigation

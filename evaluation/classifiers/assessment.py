@@ -1,7 +1,7 @@
 """Which method suits labelled samples, and how accurate its classifier will be."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,81 +9,12 @@ from headstart.evaluation.classifiers.candidates import Labelled, find_candidate
 from headstart.evaluation.classifiers.left_out import LeftOut, prepare
 from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
 from headstart.metrics.arrays import Flags, Floats, Indices
-from headstart.metrics.few_labels.calibration import (
-    calibration_error,
-    cross_entropies,
-    fit_temperature,
-    probabilities,
-)
-from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy, expected_accuracy, tied_with
+from headstart.metrics.few_labels.calibration import cross_entropies, fit_temperature, probabilities, sharpen
+from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy, expected_accuracy, with_all_labels
 from headstart.metrics.few_labels.folds import KEPT, count_folds, proportional_orderings, stratified_folds
-from headstart.modules.methods.catalogue import METHODS
 
 # Left-out predictions of each method in all splits together, and the most splits.
 PREDICTIONS, MOST_SPLITS = 500, 20
-# A label looks wrong if this share of the predictions, of all methods in all splits, says otherwise.
-NEARLY_ALL = 0.9
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A method on one backbone, as it was tried.
-
-    Attributes:
-        backbone: Index of the backbone.
-        kind: The method's class.
-    """
-
-    backbone: int
-    kind: str
-
-    @property
-    def method(self) -> str:
-        """The method's name."""
-        return METHODS[self.kind].name
-
-
-@dataclass(frozen=True)
-class Assessment:
-    """Results of the methods that were tried on labelled samples.
-
-    Attributes:
-        trials: The methods, the best on other data first.
-        accuracies: Share of the left-out predictions of each that are right, `[trials]`.
-        tied: Whether it is not significantly worse than the chosen one, `[trials]`.
-        expected: The accuracy that is expected of the chosen one.
-        folds: Number of folds.
-        splits: Number of splits into folds.
-        sizes: Numbers of samples at which the learning curve of the chosen one has points.
-        curve: Its accuracies there, `[orderings]` each.
-        temperature: Temperature of the chosen one's probabilities.
-        calibration_error: Expected calibration error of them.
-        confidence: Mean probability of the predicted class.
-        probabilities: Those of left-out samples, the mean over splits, `[samples, classes]`; NaN where a sample is
-            never left out.
-        otherwise: Share of the predictions of all methods that say otherwise than the label, `[samples]`.
-        confusion: Share of each class, by rows, that is predicted as each, `[classes, classes]`.
-    """
-
-    trials: Sequence[Trial]
-    accuracies: Floats
-    tied: Sequence[bool]
-    expected: ExpectedAccuracy
-    folds: int
-    splits: int
-    sizes: Sequence[int]
-    curve: Sequence[Floats]
-    temperature: float
-    calibration_error: float
-    confidence: float
-    probabilities: Floats
-    otherwise: Floats
-    confusion: Floats
-
-    @property
-    def best(self) -> Trial:
-        """The chosen method."""
-        return self.trials[self.expected.chosen]
 
 
 class Predictions:
@@ -115,7 +46,7 @@ class Predictions:
         return probabilities(self.logits, self.temperature)
 
     def confusion(self) -> Floats:
-        """Return the share of each class, by rows, that is predicted as each; zeros where it has none."""
+        """Return the share of a class, by rows, that is predicted as each class; zeros for a class without any."""
         counts = np.zeros((self.logits.shape[1],) * 2)
         np.add.at(counts, (self.labels, self.predicted), 1.0)
         shares: Floats = counts / counts.sum(1, keepdims=True).clip(min=1)
@@ -123,30 +54,68 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class LeftOutTrials:
+class Assessment:
     """All methods on all backbones, scored on samples that they were not trained on.
 
     Attributes:
-        prepared: Index of the backbone and method of each trial.
+        methods: Index of the backbone, and the method, of each trial.
         predictions: Their predictions.
         correct: Share of the predictions of each scored sample that are right, `[trials, scored]`.
         scored: Whether each sample is scored, `[samples]`; the only one of a class is not.
         folds: Number of folds.
         splits: Number of splits into folds.
         expected: The choice, and its expected accuracy.
+        sizes: Numbers of samples at which the learning curve of the chosen method has points.
+        curve: Its accuracies there, `[orderings]` each.
     """
 
-    prepared: Sequence[tuple[int, LeftOut]]
+    methods: Sequence[tuple[int, LeftOut]]
     predictions: Sequence[Predictions]
     correct: Floats
     scored: Flags
     folds: int
     splits: int
     expected: ExpectedAccuracy
+    sizes: Sequence[int] = ()
+    curve: Sequence[Floats] = ()
+
+    @property
+    def best(self) -> tuple[int, LeftOut]:
+        """Index of the chosen backbone, and the chosen method."""
+        return self.methods[self.expected.chosen]
+
+    @property
+    def chosen(self) -> Predictions:
+        """Predictions of the chosen method."""
+        return self.predictions[self.expected.chosen]
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the chosen method after it has learnt all labels."""
+        accuracy, share = self.expected.uncorrected, (self.folds - 1) / self.folds
+        return sharpen(self.chosen.logits, self.chosen.temperature, with_all_labels(accuracy, share) - accuracy)
+
+    def probabilities(self) -> Floats:
+        """Return the chosen method's probabilities of left-out samples, the mean over splits, `[samples, classes]`.
+
+        They are NaN for a sample that is never left out.
+        """
+        values = self.chosen.probabilities()
+        return self._spread(values.reshape(self.splits, -1, values.shape[1]).mean(0))
+
+    def otherwise(self) -> Floats:
+        """Return the share of the predictions of all methods that say otherwise than the label, `[samples]`."""
+        return self._spread(1 - self.correct.mean(0))
+
+    def _spread(self, values: Floats) -> Floats:
+        """Return values of scored samples among all samples, the others NaN."""
+        result = np.full((len(self.scored), *values.shape[1:]), np.nan)
+        result[self.scored] = values
+        return result
 
 
-def try_left_out(backbones: Sequence[Labelled], seed: int) -> LeftOutTrials:
-    """Score all methods on all backbones by folds, and choose one.
+def try_left_out(backbones: Sequence[Labelled], seed: int) -> Assessment:
+    """Score all methods on all backbones by folds, and choose one; there is no learning curve yet.
 
     Args:
         backbones: The same samples by one or several backbones.
@@ -159,14 +128,14 @@ def try_left_out(backbones: Sequence[Labelled], seed: int) -> LeftOutTrials:
     scored = assigned[0] != KEPT
     every = np.tile(labels[scored], splits)
 
-    prepared = [(i, prepare(kind, samples)) for i, samples in enumerate(backbones) for kind in find_candidates(samples)]
+    methods = [(i, prepare(kind, samples)) for i, samples in enumerate(backbones) for kind in find_candidates(samples)]
     predictions = []
-    for _, method in prepared:
+    for _, method in methods:
         logits = method.predict_folds(assigned).numpy()[:, scored]
         predictions.append(Predictions(logits.reshape(len(every), -1), every, splits))
     correct, losses = (np.stack(parts) for parts in zip(*(each.by_sample() for each in predictions), strict=True))
     expected = expected_accuracy(correct, losses, (folds - 1) / folds, seed)
-    return LeftOutTrials(prepared, predictions, correct, scored, folds, splits, expected)
+    return Assessment(methods, predictions, correct, scored, folds, splits, expected)
 
 
 def assess(backbones: Sequence[Labelled], orderings: int, seed: int) -> Assessment:
@@ -177,34 +146,8 @@ def assess(backbones: Sequence[Labelled], orderings: int, seed: int) -> Assessme
         orderings: Orderings of the learning curve.
         seed: Seed of splits, orderings and bootstraps.
     """
-    tried = try_left_out(backbones, seed)
-    labels, classes = backbones[0].labels.numpy(), backbones[0].classes
-    _, best = tried.prepared[tried.expected.chosen]
-    sizes = curve_sizes(len(labels), classes)
-    curve = learning_curve(best, proportional_orderings(labels, orderings, seed), sizes)
-
-    chosen = tried.predictions[tried.expected.chosen]
-    found = chosen.probabilities()
-    return Assessment(
-        [Trial(index, each.name) for index, each in tried.prepared],
-        tried.correct.mean(1),
-        tied_with(tried.correct, tried.expected.chosen),
-        tried.expected,
-        tried.folds,
-        tried.splits,
-        sizes,
-        curve,
-        chosen.temperature,
-        calibration_error(found.max(1), chosen.predicted == chosen.labels),
-        float(found.max(1).mean()),
-        _spread(found.reshape(tried.splits, -1, classes).mean(0), tried.scored),
-        _spread(1 - tried.correct.mean(0), tried.scored),
-        chosen.confusion(),
-    )
-
-
-def _spread(values: Floats, scored: Flags) -> Floats:
-    """Return values of scored samples among all samples, the others NaN."""
-    result = np.full((len(scored), *values.shape[1:]), np.nan)
-    result[scored] = values
-    return result
+    assessment = try_left_out(backbones, seed)
+    labels = backbones[0].labels.numpy()
+    sizes = curve_sizes(len(labels), backbones[0].classes)
+    orders = proportional_orderings(labels, orderings, seed)
+    return replace(assessment, sizes=sizes, curve=learning_curve(assessment.best[1], orders, sizes))

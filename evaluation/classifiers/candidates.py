@@ -1,11 +1,12 @@
 """The methods that are tried, and how each is fitted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import torch
 from torch import Tensor
 
+from headstart.modules.arithmetic import common_offset, seen_rows
 from headstart.modules.method import Method, Start
 from headstart.modules.methods.catalogue import METHODS
 
@@ -39,6 +40,7 @@ class Labelled:
         source_head: Weights of the backbone's own classifier, `[source classes, features]`; None where it has none.
         source_bias: Its bias, `[source classes]`.
         seed: Seed of a method's random numbers.
+        offset: What was subtracted from the backbone's features, `[features]`; None if nothing was.
     """
 
     features: Tensor
@@ -47,6 +49,20 @@ class Labelled:
     source_head: Tensor | None = None
     source_bias: Tensor | None = None
     seed: int = 0
+    offset: Tensor | None = None
+
+    def without_offset(self) -> "Labelled":
+        """Return the samples less the common offset of their features, if they have one.
+
+        The source head has the same logits on them.
+        """
+        offset = common_offset(self.features[seen_rows(len(self.labels))])
+        if offset is None:
+            return self
+        bias = self.source_bias
+        if self.source_head is not None and bias is not None:
+            bias = (bias + self.source_head.double() @ offset.double()).float()
+        return replace(self, features=self.features - offset, source_bias=bias, offset=offset)
 
     def start(self, vectors: Tensor, sets: int, size: int) -> Start:
         """Return the start of a method.

@@ -8,9 +8,6 @@ from matplotlib.figure import Figure
 
 from headstart.output.figures import LINE_STYLES, PALE, as_written, drawing, shorten
 
-# More classes have no room for their names.
-MOST_NAMED = 30
-
 
 def plot_answer(document: Mapping[str, Any]) -> Figure:
     """Plot the learning curve of the chosen method beside the matrix of what classes are taken for.
@@ -50,10 +47,9 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
             return figure
         shares = matrix.imshow(100 * np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=100)
         figure.colorbar(shares, ax=matrix, label="Share of the class, %", shrink=0.8)
-        if len(classes) <= MOST_NAMED:
-            names = shorten(classes)
-            matrix.set_xticks(range(len(classes)), names, rotation=90)
-            matrix.set_yticks(range(len(classes)), names)
+        names = shorten(classes)
+        matrix.set_xticks(range(len(classes)), names, rotation=90)
+        matrix.set_yticks(range(len(classes)), names)
         matrix.set(title="What each class is taken for", xlabel="Predicted class", ylabel="Class")
         matrix.spines[:].set_visible(True)
         matrix.spines[:].set_color(PALE)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,19 +13,18 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.near_duplicates import read_thumbnails
-from headstart.datamodules.photos.photo_source import Photos, PictureFiles
-from headstart.evaluation.classifiers.assessment import Assessment, assess
+from headstart.evaluation.classifiers.assessment import assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.document import describe, photo_table
 from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.classifiers.folder import JSON, TENSORS, Classifier
-from headstart.evaluation.classifiers.given_photos import GivenPhotos, read_photos, select
+from headstart.evaluation.classifiers.given_photos import LabelledPhotos, read_photos, select
 from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.evaluation.classifiers.texts import curve_rows, expected_rows, markdown_page, method_rows, sentences
+from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
-from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
@@ -63,15 +62,6 @@ class Features:
     cache_dir: str | None = None
     workers: PositiveInt | None = None
     ray: str | None = None
-
-
-@dataclass(frozen=True)
-class _Embedded:
-    """A backbone with the features of the photos that remain."""
-
-    spec: BackboneSpec
-    found: Embedded
-    samples: Labelled = field(repr=False)
 
 
 def fit(
@@ -113,34 +103,47 @@ def fit(
     results = ResultsFolder("runs/fit", FILES, **options)
     if onnx:
         require_onnx()
-    given = read_photos(photos, demo, cache_folder(features.cache_dir))
-    _require_apart(results.path, photos, given.photos)
-    count = len(given.photos)
+    labelled = read_photos(photos, demo, cache_folder(features.cache_dir))
+    _require_apart(results.path, photos)
+    count = len(labelled.photos)
     require_memory("orderings", f"{orderings:,} orderings of {count:,} photos", BYTES_PER_PHOTO * orderings * count)
-    chosen = [_spec(each) for each in backbones or ()]
-    chosen = chosen or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
-    given, embedded = _embed(given, chosen, features, int(seed), near_duplicates)
+    specs = [_spec(each) for each in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
+    labelled, embedded, samples = _embed(labelled, specs, features, int(seed), near_duplicates)
 
     made_from = {
-        "photos_sha256": given.photos.fingerprint(),
-        "weights_sha256": [each.found.digest for each in embedded],
+        "photos_sha256": labelled.photos.fingerprint(),
+        "weights_sha256": [each.digest for each in embedded],
         "orderings": int(orderings),
         "seed": int(seed),
         "near_duplicates": near_duplicates,
     }
     results.check_configuration(made_from)
-    assessment = assess([each.samples for each in embedded], int(orderings), int(seed))
+    assessment = assess(samples, int(orderings), int(seed))
     document = {
         "schema_version": 1,
-        **describe(given, assessment, _names(chosen)),
+        **describe(labelled, assessment, _names(specs)),
         **made_from,
-        "backbones": [asdict(each) for each in chosen],
+        "backbones": [asdict(each) for each in specs],
         "seconds": time.perf_counter() - start,
     }
 
-    best = embedded[assessment.best.backbone]
-    classifier = _classifier(given, assessment, best, document)
-    _write(results, classifier, document, {"photos": photo_table(given, assessment)}, figure_formats, best, onnx)
+    index, method = assessment.best
+    classifier = Classifier(
+        labelled.photos.classes,
+        specs[index],
+        embedded[index].digest,
+        embedded[index].precision,
+        head_of(fit_all(method.name, samples[index]), samples[index].features, samples[index].offset),
+        assessment.temperature,
+        {
+            "method": document["method"],
+            "labels": document["photos"],
+            "expected_accuracy": document["expected_accuracy"],
+        },
+        int(seed),
+    )
+    backbone = embedded[index].backbone if onnx else None
+    _write(results, classifier, document, photo_table(labelled, assessment), figure_formats, backbone)
     print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
     print_table("Learning curve", curve_rows(document))
     print_table("Expected accuracy of all labels, and the forecast for more", expected_rows(document))
@@ -150,114 +153,87 @@ def fit(
 
 
 def _embed(
-    given: GivenPhotos, chosen: Sequence[BackboneSpec], features: Features, seed: int, near_duplicates: bool
-) -> tuple[GivenPhotos, list[_Embedded]]:
+    labelled: LabelledPhotos, specs: Sequence[BackboneSpec], features: Features, seed: int, near_duplicates: bool
+) -> tuple[LabelledPhotos, list[Embedded], list[Labelled]]:
     """Compute the features of all backbones, and leave out rows that are no samples."""
-    found = []
+    embedded = []
     try:
-        for spec in chosen:
-            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones(spec):
-                found.append(embed_readable(given.photos, spec, seed=seed, **asdict(features)))
+        for spec in specs:
+            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones():
+                embedded.append(embed_readable(labelled.photos, spec, seed=seed, **asdict(features)))
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
     thumbnails = None
     if near_duplicates:
-        preprocessing = found[0].backbone.preprocessing
+        preprocessing = embedded[0].backbone.preprocessing
         with prefix_errors("features", about="num_workers: "):
-            thumbnails = read_thumbnails(given.photos, preprocessing, features.num_workers, "photos")
-    given, remaining = select(given, thumbnails, found[0].unreadable)
-    labels, classes = torch.from_numpy(given.photos.labels), len(given.photos.classes)
-    embedded = []
-    for spec, each in zip(chosen, found, strict=True):
-        vectors = torch.from_numpy(each.features)[remaining]
-        head, bias = each.backbone.source_head, each.backbone.source_bias
-        embedded.append(_Embedded(spec, each, Labelled(vectors, labels, classes, head, bias, seed)))
-    return given, embedded
+            thumbnails = read_thumbnails(labelled.photos, preprocessing, features.num_workers, "photos")
+    labelled, remaining = select(labelled, thumbnails, embedded[0].unreadable)
+    labels, classes = torch.from_numpy(labelled.photos.labels), len(labelled.photos.classes)
+    samples = []
+    for each in embedded:
+        vectors, head, bias = torch.from_numpy(each.features), each.backbone.source_head, each.backbone.source_bias
+        samples.append(Labelled(vectors[remaining], labels, classes, head, bias, seed).without_offset())
+    return labelled, embedded, samples
 
 
-def _require_apart(output: Path, given: str | None, photos: Photos) -> None:
+def _require_apart(output: Path, photos: str | None) -> None:
     """Raise a UserError if results would lie among the photos, of which the next command would find them."""
-    folder, root = output.resolve(), Path(given or "").expanduser()
-    within = given is not None and root.is_dir() and folder.is_relative_to(root.resolve())
-    files = (Path(photos.path(index)) for index in range(len(photos))) if isinstance(photos, PictureFiles) else ()
-    if within or any(file.is_relative_to(folder) for file in files):
-        raise UserError(f"output: {str(output)!r} has photos in it, or lies in their folder; give another folder")
+    root = Path(photos or "").expanduser()
+    if photos is not None and root.is_dir() and output.resolve().is_relative_to(root.resolve()):
+        raise UserError(f"output: {str(output)!r} lies in the folder of the photos; give another folder")
 
 
-def _spec(given: BackboneSpec | str) -> BackboneSpec:
+def _spec(option: BackboneSpec | str) -> BackboneSpec:
     """Return a backbone; the parser hands mappings that are none on as text."""
-    if isinstance(given, BackboneSpec):
-        return given
-    content = yaml.safe_load(given)
+    if isinstance(option, BackboneSpec):
+        return option
+    content = yaml.safe_load(option)
     content = content[0] if isinstance(content, list) and len(content) == 1 else content
     if isinstance(content, str):
         return BackboneSpec(content)
-    known = [each.name for each in fields(BackboneSpec)]
-    if isinstance(content, dict) and (unknown := [str(key) for key in content if key not in known]):
-        raise UserError(f"backbones: there is no key {', '.join(unknown)}; there are {', '.join(known)}")
-    raise UserError(f"backbones: {given!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}'")
+    keys = ", ".join(each.name for each in fields(BackboneSpec))
+    raise UserError(
+        f"backbones: {option!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}' ({keys})"
+    )
 
 
 @contextmanager
-def _naming_backbones(spec: BackboneSpec) -> Iterator[None]:
+def _naming_backbones() -> Iterator[None]:
     """Raise a mistake in a backbone by the option's name in this command."""
     try:
         yield
     except UserError as error:
-        text = str(error)
-        if not text.startswith("backbone."):
+        if not str(error).startswith("backbone."):
             raise
-        is_named = not text.startswith("backbone.weights: ") or Path(spec.weights).suffix in WEIGHT_FILES
-        form = "" if is_named else f", as --backbones='[{{name: {spec.name}, weights: FILE}}]'"
-        raise UserError(f"backbones: {text.partition(': ')[2]}{form}") from error
+        raise UserError(f"backbones: {str(error).partition(': ')[2]}") from error
 
 
-def _names(chosen: Sequence[BackboneSpec]) -> list[str]:
+def _names(specs: Sequence[BackboneSpec]) -> list[str]:
     """Return names of backbones; those of one name and weights are numbered by their order."""
-    names = [f"{each.name}, {Path(plain_weights(each.weights)).name}" for each in chosen]
+    names = [f"{each.name}, {Path(plain_weights(each.weights)).name}" for each in specs]
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
-
-
-def _classifier(given: GivenPhotos, assessment: Assessment, best: _Embedded, document: Mapping[str, Any]) -> Classifier:
-    """Fit the chosen method to all photos."""
-    head = head_of(fit_all(assessment.best.kind, best.samples), best.samples.features)
-    about = {
-        "method": document["method"],
-        "labels": document["photos"],
-        "expected_accuracy": document["expected_accuracy"],
-    }
-    found = best.found
-    return Classifier(
-        given.photos.classes,
-        best.spec,
-        found.digest,
-        found.precision,
-        head,
-        assessment.temperature,
-        about,
-        best.samples.seed,
-    )
 
 
 def _write(
     results: ResultsFolder,
     classifier: Classifier,
     document: Mapping[str, Any],
-    tables: Mapping[str, Any],
+    photos: tuple[list[str], list[list[Any]]],
     figure_formats: Sequence[FigureFormat],
-    best: _Embedded,
-    onnx: bool,
+    backbone: Backbone | None,
 ) -> None:
+    """Write the classifier, with a file in ONNX if its backbone is given, and the results."""
     writers = classifier.writers()
-    if onnx:
-        writers = {**onnx_writer(best.found.backbone, classifier), **writers}
+    if backbone is not None:
+        writers = {**onnx_writer(backbone, classifier), **writers}
     folder = results.path / FOLDER
     with results.writable():
-        if not onnx:
+        if backbone is None:
             # That of an earlier classifier, which is overwritten.
             (folder / ONNX).unlink(missing_ok=True)
         results.written += write_together(folder, writers)
     pages = {"report.md": markdown_page(document)}
-    results.write(document, dict(tables), pages, {"answer": plot_answer(document)}, figure_formats)
+    results.write(document, {"photos": photos}, pages, {"answer": plot_answer(document)}, figure_formats)
     say(f"to predict: headstart predict {folder} PHOTOS --output predictions.csv")

@@ -75,11 +75,11 @@ class Classifier:
         """
         pictures = read_pictures(photos, cache_folder(options.get("cache_dir")))
         report_left_out(getattr(pictures, "left_out", {}), "photos")
-        found, unreadable = self.predict_readable(pictures, **options)
+        shares, unreadable = self.predict_readable(pictures, **options)
         if unreadable:
             index, reason = next(iter(unreadable.items()))
             raise UserError(f"photos: {pictures.names[index]} cannot be decoded ({reason}); leave it out")
-        return found
+        return shares
 
     def predict_readable(self, pictures: Pictures, **options: Any) -> tuple[NDArray[np.float64], dict[int, str]]:
         """Return probabilities `[photos, classes]`, and why photos cannot be decoded, by index.
@@ -104,13 +104,13 @@ class Classifier:
     def writers(self) -> dict[str, Callable[[Path], object]]:
         """Return what writes the files of the classifier, by name."""
         tensors = {name: value.contiguous() for name, value in self.head.state_dict().items()}
-        chosen = asdict(self.backbone)
+        network = asdict(self.backbone)
         if Path(self.backbone.weights).suffix in WEIGHT_FILES:
-            chosen["weights"] = str(Path(self.backbone.weights).expanduser().resolve())
+            network["weights"] = str(Path(self.backbone.weights).expanduser().resolve())
         document = {
             "schema_version": SCHEMA,
             "classes": list(self.classes),
-            "backbone": {**chosen, "weights_sha256": self.weights_sha256, "precision": self.precision},
+            "backbone": {**network, "weights_sha256": self.weights_sha256, "precision": self.precision},
             "seed": self.seed,
             "head": {"file": TENSORS, "representation": self.head.representation},
             "temperature": self.temperature,
@@ -147,8 +147,8 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
         digest, precision = backbone.pop("weights_sha256"), backbone.pop("precision")
         if backbone["preprocessing"] is not None:
             backbone["preprocessing"] = Preprocessing(**backbone["preprocessing"])
-        head = read_head(document["head"], load_file(root / TENSORS), str(root / TENSORS))
         classes, temperature = [str(name) for name in document["classes"]], float(document["temperature"])
+        head = read_head(document["head"]["representation"], load_file(root / TENSORS), len(classes))
         spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
     except UserError:
         raise
@@ -156,10 +156,6 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
     except Exception as error:
         raise UserError(f"classifier: {root} cannot be read ({reason_of(error)}); fit it again") from error
 
-    if len(classes) != head.bias.numel():
-        raise UserError(
-            f"classifier: {root} has {len(classes)} classes and a head of {head.bias.numel()}; fit it again"
-        )
     file = Path(spec.weights)
     if file.suffix in WEIGHT_FILES and not file.is_file():
         raise UserError(f"weights: there is no file {str(file)!r} any more; name it with --weights=FILE")

@@ -80,8 +80,8 @@ def forecast_rows(
     for times in TIMES:
         estimate, intervals = middle.at(times)
         error = np.log(1 - estimate)
-        own = np.log(1 - np.array(intervals[LEVEL])) - error
+        reach = np.log(1 - np.array(intervals[LEVEL])) - error
         moved = np.log(1 - np.array([each.at(times)[0] for each in others])) - error
-        ends = accuracy_of(error + np.hypot(own, SHARE * moved) * [1, -1])
+        ends = accuracy_of(error + np.hypot(reach, SHARE * moved) * [1, -1])
         rows.append({"labels": times * labels, "estimate": estimate, "interval": ends.tolist(), "level": LEVEL})
     return rows

@@ -1,6 +1,5 @@
 """The labelled photos that are given, and what is wrong with them."""
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from torch import Tensor
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
-from headstart.datamodules.photos.folder_listing import read_folder, report_left_out
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import find_source
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.near_duplicates import find_alike
@@ -22,7 +21,7 @@ DEMO_SIZE = 60
 
 
 @dataclass(frozen=True)
-class GivenPhotos:
+class LabelledPhotos:
     """Labelled photos, and what is wrong with them.
 
     Attributes:
@@ -51,7 +50,7 @@ class GivenPhotos:
         return [name for name, size in zip(self.photos.classes, sizes, strict=True) if size == 1]
 
 
-def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
+def read_photos(photos: str | None, demo: bool, cache: Path) -> LabelledPhotos:
     """List the photos; nothing is decoded.
 
     Args:
@@ -65,10 +64,10 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
     if (photos is None) != demo:
         raise UserError("photos: give a folder with one folder of photos per class, or --demo=true, and not both")
     with prefix_errors("photos"):
-        name, found = _drawn() if photos is None else _list(photos, cache)
-        require_classes(found, "labelled")
-        found.digests(cache)
-    return GivenPhotos(name, found, report_left_out(found.left_out, "photos"))
+        name, listed = _drawn() if photos is None else _list(photos, cache)
+        require_classes(listed, "labelled")
+        listed.digests(cache)
+    return LabelledPhotos(name, listed, report_left_out(listed.left_out, "photos"))
 
 
 def _drawn() -> tuple[str, Photos]:
@@ -77,9 +76,6 @@ def _drawn() -> tuple[str, Photos]:
 
 def _list(photos: str, cache: Path) -> tuple[str, Photos]:
     source: SplitSource = find_source(photos) or UnsplitClassFolders(photos)
-    path = Path(photos).expanduser()
-    if isinstance(source, UnsplitClassFolders) and path.is_dir():
-        _require_different_names(path)
     source.prepare(cache)
     train, validation = source.splits()
     if validation is not None:
@@ -87,26 +83,15 @@ def _list(photos: str, cache: Path) -> tuple[str, Photos]:
     return source.name, train
 
 
-def _require_different_names(root: Path) -> None:
-    """Raise a UserError if two class folders have the same name in upper or lower case: one class is meant."""
-    by_name: defaultdict[str, list[str]] = defaultdict(list)
-    for name in read_folder(root).folders:
-        by_name[name.casefold()].append(name)
-    for names in by_name.values():
-        if len(names) > 1:
-            raise UserError(
-                f"root: the class folders {' and '.join(names)} of {root} differ in upper and lower case alone; "
-                "move their photos into one, or rename one"
-            )
-
-
-def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
+def select(
+    labelled: LabelledPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]
+) -> tuple[LabelledPhotos, Tensor]:
     """Leave out photos that cannot be decoded, then those that an earlier one of their class equals or looks like.
 
     A copy is no new sample: with one of two copies left out, training would still see the other.
 
     Args:
-        given: The photos.
+        labelled: The photos.
         thumbnails: Their thumbnails, by which copies of another size or compression are found, `[photos, 64]`; None
             to leave out equal files alone.
         unreadable: Why photos cannot be decoded, by index.
@@ -117,7 +102,7 @@ def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, 
     Raises:
         UserError: No photo of a class can be decoded, or no class has two.
     """
-    photos = given.photos
+    photos = labelled.photos
     once = count_once(photos, without=unreadable)
     keeps = torch.zeros(len(photos), dtype=torch.bool)
     keeps[once.kept] = True
@@ -135,10 +120,10 @@ def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, 
         raise UserError(f"photos: no photo of class {names} can be decoded; mend them or remove the class")
     if len(remaining) == len(photos.classes):
         raise UserError("photos: every class has one photo, and an accuracy needs two of a class; add photos")
-    return GivenPhotos(
-        given.name,
+    return LabelledPhotos(
+        labelled.name,
         photos.subset(remaining.numpy()),
-        given.left_out,
+        labelled.left_out,
         once.repeated,
         once.in_several_classes,
         [[photos.names[first], photos.names[second]] for first, second in pairs],

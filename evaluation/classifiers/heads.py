@@ -15,7 +15,6 @@ from headstart.modules.methods.random_projection import RandomProjection
 from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 from headstart.modules.methods.semantic_class_mean import SemanticClassMean
 from headstart.modules.methods.shrunken_class_mean import ShrunkenClassMean
-from headstart.output.errors import UserError
 
 # Largest relative difference between the logits of a method and of its head that rounding explains.
 ROUNDING = 1e-3
@@ -64,31 +63,37 @@ class Head(nn.Module):
         matrix: Matrix that computes the representation, `[..., ...]`; empty if it needs none.
         weight: `[represented, classes]`.
         bias: `[classes]`.
+        offset: What is subtracted from the features first, `[features]` or a single 0.
     """
 
+    offset: Tensor
     matrix: Tensor
     weight: Tensor
     bias: Tensor
 
-    def __init__(self, representation: str, matrix: Tensor, weight: Tensor, bias: Tensor) -> None:
+    def __init__(
+        self, representation: str, matrix: Tensor, weight: Tensor, bias: Tensor, offset: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.representation = representation
-        for name, value in (("matrix", matrix), ("weight", weight), ("bias", bias)):
+        offset = torch.zeros(1) if offset is None else offset
+        for name, value in (("matrix", matrix), ("weight", weight), ("bias", bias), ("offset", offset)):
             self.register_buffer(name, value.detach().float().contiguous())
 
     def forward(self, features: Tensor) -> Tensor:
         """Return logits `[samples, classes]` of features `[samples, features]`."""
-        represented = REPRESENTATIONS[self.representation](features, self.matrix)
+        represented = REPRESENTATIONS[self.representation](features - self.offset, self.matrix)
         return represented @ self.weight + self.bias
 
 
 @torch.no_grad()
-def head_of(method: Method, features: Tensor) -> Head:
+def head_of(method: Method, features: Tensor, offset: Tensor | None = None) -> Head:
     """Return the head that predicts as a fitted method does.
 
     Args:
         method: The method, fitted in one ordering.
         features: Features on which both are compared, `[samples, features]`.
+        offset: What was subtracted from the backbone's features before; the head will subtract it.
 
     Raises:
         AssertionError: Their logits differ by more than rounding.
@@ -97,6 +102,7 @@ def head_of(method: Method, features: Tensor) -> Head:
     expected, logits = method(features)[0], head(features)
     spread = expected.max() - expected.min()
     assert (expected - logits).abs().max() <= ROUNDING * spread.clamp(min=1e-6), type(method).__name__
+    head.offset = head.offset if offset is None else offset
     return head
 
 
@@ -134,21 +140,20 @@ def _read_linear(method: Method, represented: Any, width: int) -> tuple[Tensor, 
     return (ahead - behind) / 2, ((ahead + behind) / 2).mean(0)
 
 
-def read_head(description: dict[str, Any], tensors: dict[str, Tensor], file: str) -> Head:
-    """Build a head from its files.
+def read_head(representation: str, tensors: dict[str, Tensor], classes: int) -> Head:
+    """Build a head from what its files hold.
 
     Args:
-        description: Its entry in `classifier.json`.
-        tensors: The tensors of its file.
-        file: Name of that file, for messages.
+        representation: Name in `REPRESENTATIONS`.
+        tensors: The tensors, by the names of `Head`'s buffers.
+        classes: Number of classes.
 
     Raises:
-        UserError: They do not belong together.
+        TypeError: A tensor is missing.
+        ValueError: They do not belong together.
     """
-    known = description.get("representation")
-    if known not in REPRESENTATIONS or set(tensors) != {"matrix", "weight", "bias"}:
-        raise UserError(f"classifier: {file} does not hold the head that its classifier.json describes; fit it again")
-    head = Head(str(known), tensors["matrix"], tensors["weight"], tensors["bias"])
-    if head.weight.dim() != 2 or head.bias.shape != head.weight.shape[1:]:
-        raise UserError(f"classifier: the shapes of the tensors in {file} do not fit each other; fit it again")
+    head = Head(representation, **tensors)
+    shapes = head.weight.shape[1:], head.bias.shape
+    if representation not in REPRESENTATIONS or shapes != ((classes,), (classes,)) or head.offset.dim() != 1:
+        raise ValueError("its tensors are not those of the head that it describes")
     return head

@@ -22,19 +22,6 @@ TOLERANCE = 1e-3
 INPUT = "RGB bytes [photos, 3, crop, crop] of resized photos; the model itself applies mean and std"
 
 
-class _Whole(nn.Module):
-    """From prepared photos to probabilities."""
-
-    def __init__(self, backbone: Backbone, head: Head, temperature: float) -> None:
-        super().__init__()
-        self.backbone, self.head, self.temperature = backbone, head, temperature
-
-    def forward(self, photos: Tensor) -> Tensor:
-        """Return probabilities `[photos, classes]` of uint8 `[photos, 3, height, width]`."""
-        logits: Tensor = self.head(self.backbone(photos))
-        return (logits / self.temperature).softmax(-1)
-
-
 def require_onnx() -> None:
     """Raise a UserError if the extra `onnx` is not installed."""
     try:
@@ -52,13 +39,16 @@ def onnx_writer(backbone: Backbone, classifier: Classifier) -> dict[str, Callabl
         backbone: The classifier's backbone.
         classifier: The classifier.
     """
-    whole = _Whole(backbone, classifier.head, classifier.temperature).eval()
+    head, temperature = classifier.head, classifier.temperature
+    scaled = Head(head.representation, head.matrix, head.weight / temperature, head.bias / temperature, head.offset)
+    # From prepared photos, uint8 `[photos, 3, height, width]`, to probabilities `[photos, classes]`.
+    whole = nn.Sequential(backbone, scaled, nn.Softmax(-1)).eval()
     about = {"classes": classifier.classes, **asdict(backbone.preprocessing), "input": INPUT}
     metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in about.items()}
     return {FILE: partial(_export, whole, backbone.noise_photo(), metadata)}
 
 
-def _export(whole: _Whole, photo: Tensor, metadata: dict[str, str], path: Path) -> None:
+def _export(whole: nn.Module, photo: Tensor, metadata: dict[str, str], path: Path) -> None:
     """Write the file and compare what it computes; a UserError, and no file, if that differs."""
     import onnx
     import onnxruntime
@@ -80,11 +70,11 @@ def _export(whole: _Whole, photo: Tensor, metadata: dict[str, str], path: Path) 
     onnx.save(model, path)
 
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
-    for given in (photos, photo):
+    for inputs in (photos, photo):
         with torch.no_grad():
-            expected = whole(given).cpu().numpy()
-        found = session.run(None, {"photos": given.cpu().numpy()})[0]
-        difference = float(np.abs(found - expected).max())
+            expected = whole(inputs).cpu().numpy()
+        computed = session.run(None, {"photos": inputs.cpu().numpy()})[0]
+        difference = float(np.abs(computed - expected).max())
         if not difference <= TOLERANCE:
             raise UserError(
                 f"onnx: the file's probabilities differ from ours by {difference:.2g}, more than {TOLERANCE}; it is "

@@ -51,21 +51,21 @@ def predict(
     pictures = read_pictures(photos, cache_folder(features.cache_dir))
     left_out = report_left_out(pictures.left_out, "photos") if isinstance(pictures, Photos) else {}
     # By default, the arithmetic is that of the features to which the head was fitted.
-    chosen = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
+    options = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
     try:
         with prefix_errors("features", about=("num_workers: ", "cache_dir: ")):
-            found, unreadable = fitted.predict_readable(pictures, **chosen)
+            values, unreadable = fitted.predict_readable(pictures, **options)
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
     # Photos that cannot be decoded have no class.
-    best = found.argmax(1)
+    best = values.argmax(1)
     root = f"{Path(photos).expanduser().absolute().as_posix()}/"
     names = [name.removeprefix(root) for name in pictures.names]
     of_classes = [f"probability of {name}" for name in fitted.classes] if probabilities == "all" else []
     rows = []
     for index, (name, chosen_class) in enumerate(zip(names, best.tolist(), strict=True)):
-        shares = [f"{each:.4f}" for each in found[index]]
+        shares = [f"{each:.4f}" for each in values[index]]
         row = [fitted.classes[chosen_class], shares[chosen_class], *(shares if of_classes else [])]
         rows.append([name, *([""] * len(row) if index in unreadable else row)])
     write_text(path, csv_text([*COLUMNS, *of_classes], rows), overwrite)

@@ -43,8 +43,8 @@ def learning_curve(prepared: LeftOut, orders: NDArray[np.int64], sizes: list[int
     is_known = torch.bincount(labels)[labels] > 1
     points = []
     for size, end in zip(sizes, [*sizes[1:], orders.shape[1]], strict=True):
-        fed = torch.from_numpy(orders[: max(FEWEST, LEARNT // size)])
-        learnt, following = fed[:, :size], fed[:, size:end]
+        rows = torch.from_numpy(orders[: max(FEWEST, LEARNT // size)])
+        learnt, following = rows[:, :size], rows[:, size:end]
         predicted = prepared.predict(learnt, following).argmax(-1)
         right, scored = predicted == labels[following], is_known[following]
         points.append(((right & scored).sum(1).double() / scored.sum(1).clamp(min=1)).numpy())

@@ -6,10 +6,9 @@ from typing import Any
 from headstart.output.markup import escape_markdown
 from headstart.output.tables import Cells, format_number, markdown_report
 
-# Names and pairs that the screen quotes, and the most classes whose matrix the page has.
-QUOTED, QUOTED_PAIRS, MOST_IN_TABLE = 5, 3, 30
-# A calibration error above this is explained.
-LARGE_ERROR = 0.1
+# Names and pairs that the screen quotes.
+QUOTED = 5
+QUOTED_PAIRS = 3
 
 
 def method_rows(document: Mapping[str, Any]) -> Cells:
@@ -51,20 +50,24 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     """Return the answer in sentences."""
     expected = document["expected_accuracy"]
     low, high = expected["interval"]
-    chosen = {"method": document["method"], "backbone": document["backbone"]}
+    trial = {"method": document["method"], "backbone": document["backbone"]}
     tied = [_name(document, each) for each in document["methods"] if each["tied"]]
-    others = [name for name in tied if name != _name(document, chosen)]
+    others = [name for name in tied if name != _name(document, trial)]
+    error, probability, accuracy = (document["calibration"][key] for key in ("error", "mean_probability", "accuracy"))
+    is_short = len(document["curve"]) < 2
+    reason = "too few labels" if is_short else "the last points of the learning curve do not rise"
 
     return [
-        f"chosen: {chosen['method']} on {chosen['backbone']}; expected accuracy on further photos like these "
+        f"chosen: {trial['method']} on {trial['backbone']}; expected accuracy on further photos like these "
         f"{expected['estimate']:.1%} [{low:.1%}, {high:.1%}], a 95 % interval",
         f"to compare: chance {document['chance']:.1%}, always the largest class {document['largest_class']:.1%}; left "
-        f"out {document['calibration']['accuracy']:.1%}, as the mean over classes {document['balanced_accuracy']:.1%}",
+        f"out {accuracy:.1%}, as the mean over classes {document['balanced_accuracy']:.1%}",
         f"not significantly worse: {', '.join(others) or 'none'}",
         *_about_backbones(document),
         *_about_photos(document),
-        _about_probabilities(document["calibration"]),
-        *_advice(document),
+        f"probabilities: calibration error {format_number(100 * error, '.1f')} points; {probability:.0%} on average, "
+        f"and {accuracy:.0%} were right",
+        *([] if document["forecast"] else [f"no forecast: {reason}"]),
         *(f"WARNING: {warning}" for warning in document["warnings"]),
     ]
 
@@ -79,21 +82,6 @@ def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
             f"recommended backbone: {document['backbone']}; significantly worse with every method: "
             f"{', '.join(worse) or 'none'}"
         )
-
-
-def _about_probabilities(calibration: Mapping[str, Any]) -> str:
-    """Return the calibration error, and what it means where it is large."""
-    error, probability, accuracy = (calibration[key] for key in ("error", "mean_probability", "accuracy"))
-    told = f"probabilities: calibration error {format_number(100 * error, '.1f')} points"
-    if error <= LARGE_ERROR:
-        return told
-    if abs(probability - accuracy) < error / 2:
-        return f"{told}: too high for some photos and too low for others; with few photos most of it may be chance"
-    way, often = ("low", "more") if probability < accuracy else ("high", "less")
-    return (
-        f"{told}: too {way}, {probability:.0%} on average where {accuracy:.0%} were right; a prediction with 70 % is "
-        f"right {often} often than that"
-    )
 
 
 def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
@@ -115,23 +103,6 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"duplicates, counted once: {len(copies)}" + "".join(f"; {each}" for each in copies[:QUOTED])
 
 
-def _advice(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why nothing is forecast, where further labels hardly help, and where fine-tuning may be better."""
-    if not document["forecast"]:
-        is_short = len(document["curve"]) < 2
-        yield f"no forecast: {'too few labels' if is_short else 'the last points of the learning curve do not rise'}"
-    if document["is_flat"]:
-        yield (
-            "advice: the learning curve is flat, by these estimates twice the labels gained less than a point; more "
-            "hardly help"
-        )
-    if document["is_fine_tuning_advised"]:
-        yield (
-            "advice: with this many labels and this accuracy, fine-tuning with a training library may be better than a "
-            "head on this backbone, and so may another backbone"
-        )
-
-
 def markdown_page(document: Mapping[str, Any]) -> str:
     """Return the page."""
     classes = [escape_markdown(name) for name in document["classes"]]
@@ -145,7 +116,7 @@ def markdown_page(document: Mapping[str, Any]) -> str:
         ("Expected accuracy", "Of all labels, and the forecast for more.", expected_rows(document)),
     ]
 
-    if len(classes) <= MOST_IN_TABLE:
+    if document["confusion"] is not None:
         shares = [[f"{share:.0%}" for share in row] for row in document["confusion"]]
         confusion = [["class", *classes], *([name, *row] for name, row in zip(classes, shares, strict=True))]
         tables.append(("Confusion", "Share of each class, by rows, that is taken for each.", confusion))

@@ -14,8 +14,6 @@ from headstart.output.tables import markdown_report, print_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headstart.evaluation.forecast.forecast import MethodForecast
-
 NAME = "forecast"
 FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "png")]
 # The tables of more settings are only written into files; so are panels of the figure.
@@ -29,7 +27,6 @@ CAPTION = (
 def write_forecast(
     results: ResultsFolder,
     document: dict[str, Any],
-    found: Mapping[str, Sequence["MethodForecast"]],
     figure_formats: Sequence[FigureFormat],
 ) -> None:
     """Write the files of a forecast.
@@ -37,7 +34,6 @@ def write_forecast(
     Args:
         results: Their folder.
         document: The content of `forecast.json`.
-        found: The forecasts by setting, for the figure.
         figure_formats: File formats of the figure.
     """
     tables = [
@@ -45,7 +41,7 @@ def write_forecast(
         for each in document["settings"]
     ]
     report = markdown_report("Forecast", escape_markdown(f"{CAPTION}."), _remarks(document), tables)
-    figures = {NAME: plot_forecast(found, document)}
+    figures = {NAME: plot_forecast(document)}
     results.write(document, {NAME: _table(document)}, {f"{NAME}.md": report}, figures, figure_formats)
 
 
@@ -77,9 +73,9 @@ def _remarks(document: Mapping[str, Any]) -> list[str]:
 
 def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
     """Return the header and a row for each method."""
-    known = setting["methods"][0]["labels"]
+    now = setting["methods"][0]["labels"]
     later = [str(each["labels"]) for each in setting["methods"][0]["later"]]
-    rows = [["method", f"at {known}", *(f"at {each}" for each in later), "samples"]]
+    rows = [["method", f"at {now}", *(f"at {each}" for each in later), "samples"]]
     for each in setting["methods"]:
         cells = [f"{100 * row['accuracy']:.0f} {_percent(row['intervals'][SHOWN])}" for row in each["later"]]
         rows.append([each["name"], f"{100 * each['accuracy']:.0f}", *cells, _samples(each)])
@@ -104,63 +100,54 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     columns = ["setting", "method", "known", "accuracy_known", "labels", "accuracy", *ends, "met_at"]
     columns += [f"samples_{each}" for each in ends]
     rows = []
-
     for setting in document["settings"]:
         for each in setting["methods"]:
-            samples = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
+            met = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
+            beginning = [setting["name"], each["name"], each["labels"], each["accuracy"]]
             for later in each["later"]:
-                row = [
-                    setting["name"],
-                    each["name"],
-                    each["labels"],
-                    each["accuracy"],
-                    later["labels"],
-                    later["accuracy"],
-                ]
+                row = [*beginning, later["labels"], later["accuracy"]]
                 row += [end for level in LEVELS for end in later["intervals"][level]]
-                row += [each["met_at"], *(end for level in LEVELS for end in samples[level])]
+                row += [each["met_at"], *(end for level in LEVELS for end in met[level])]
                 rows.append([escape_cell(value) for value in row])
     return columns, rows
 
 
-def plot_forecast(found: Mapping[str, Sequence["MethodForecast"]], document: Mapping[str, Any]) -> "Figure":
+def plot_forecast(document: Mapping[str, Any]) -> "Figure":
     """Plot the best method of each setting: expected accuracy and both intervals, and the threshold.
 
     Args:
-        found: The forecasts by setting.
         document: The content of `forecast.json`.
     """
     from matplotlib.figure import Figure
 
     from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, fold, setting_in_words
 
-    chosen = document["settings"][:MOST_PANELS]
-    columns = min(3, len(chosen))
-    lines = -(-len(chosen) // columns)
+    settings = document["settings"][:MOST_PANELS]
+    columns = min(3, len(settings))
+    lines = -(-len(settings) // columns)
     with drawing():
         figure = Figure(figsize=(4 * columns, 3.2 * lines), layout="constrained")
         panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
-        for axes, setting in zip(panels.flat, chosen, strict=False):
-            best = found[setting["name"]][0]
-            labels, accuracies = best.curve.labels, 100 * best.curve.accuracies
-            for level, shade in ((0.95, 0.15), (0.8, 0.3)):
-                low, high = 100 * best.curve.intervals[level]
-                colour, label = LINE_STYLES[2].colour, f"{100 * level:.0f} % interval"
-                axes.fill_between(labels, low, high, alpha=shade, color=colour, label=label, lw=0)
+        for axes, setting in zip(panels.flat, settings, strict=False):
+            best = setting["methods"][0]
+            labels = [best["labels"], *(each["labels"] for each in best["later"])]
+            accuracies = np.array([best["accuracy"], *(each["accuracy"] for each in best["later"])])
+            for level, shade in (("0.95", 0.15), ("0.8", 0.3)):
+                ends = np.array([[best["accuracy"]] * 2, *(each["intervals"][level] for each in best["later"])])
+                look = {"alpha": shade, "color": LINE_STYLES[2].colour, "lw": 0}
+                axes.fill_between(labels, *(100 * ends.T), label=f"{100 * float(level):.0f} % interval", **look)
 
-            axes.plot(labels, accuracies, color=INK, label="expected")
-            known = [best.curve.known], [100 * best.curve.accuracy]
-            axes.plot(*known, color=INK, marker="o", linestyle="", label="known")
+            axes.plot(labels, 100 * accuracies, color=INK, label="expected")
+            axes.plot(labels[:1], 100 * accuracies[:1], color=INK, marker="o", linestyle="", label="known")
             axes.axhline(100 * setting["threshold"], color=ALARM, linewidth=0.8, label="threshold")
-
             axes.set_xscale("log", base=2)
-            axes.set_xticks(best.curve.known * 2 ** np.arange(4))
+            axes.set_xticks(labels)
             axes.xaxis.set_major_formatter("{x:g}")
-            axes.set_title(fold(f"{setting_in_words(setting['name'])}\n{as_written(best.name)}", 3.2))
+            axes.set_title(fold(f"{setting_in_words(setting['name'])}\n{as_written(best['name'])}", 3.2))
             axes.set_xlabel("Labels")
         for axes in panels[:, 0]:
             axes.set_ylabel("Accuracy, %")
         figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-        for axes in list(figure.axes)[len(chosen) :]:
+        for axes in list(figure.axes)[len(settings) :]:
             axes.set_axis_off()
     return figure

@@ -1,7 +1,7 @@
 """Probabilities from the scores of left-out predictions."""
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from headstart.metrics.arrays import Floats, Indices
@@ -9,6 +9,8 @@ from headstart.metrics.arrays import Floats, Indices
 # Logarithms of the scales of scores that are tried, around that of the scores themselves.
 SCALES = (-12.0, 12.0)
 BINS = 10
+# Logarithm of the largest factor by which scores are sharpened.
+SHARPEST = 5.0
 # One temperature needs no more predictions than so many, evenly spread over all.
 ENOUGH = 20_000
 
@@ -46,6 +48,29 @@ def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
 
     best = minimize_scalar(loss, bounds=SCALES, method="bounded", options={"xatol": 1e-4})
     return spread / float(np.exp(best.x))
+
+
+def sharpen(logits: Floats, temperature: float, gain: float) -> float:
+    """Return the temperature at which the mean probability of the predicted classes is larger by a gain.
+
+    Left-out predictions were learnt from a part of the labels. A classifier of all labels is more often right, and its
+    probabilities have to be as much larger.
+
+    Args:
+        logits: `[samples, classes]`.
+        temperature: The temperature that calibrates them.
+        gain: By how much more often the classifier of all labels is right, as a share of its predictions.
+    """
+    step = max(1, len(logits) // ENOUGH)
+    target = probabilities(logits[::step], temperature).max(1).mean() + gain
+
+    def missing(logarithm: float) -> float:
+        return float(target - probabilities(logits[::step], temperature * np.exp(logarithm)).max(1).mean())
+
+    # No gain where nearly all probabilities are 1 already.
+    if gain <= 0 or missing(-SHARPEST) >= 0:
+        return temperature
+    return temperature * float(np.exp(brentq(missing, -SHARPEST, 0)))
 
 
 def probabilities(logits: Floats, temperature: float) -> Floats:

@@ -114,11 +114,16 @@ def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed
     """
     merit = merits(correct, losses)
     chosen = int(choose(merit, np.ones((1, correct.shape[1])))[0])
-    estimate = 1 - (1 - bootstrap_corrected(correct, merit, seed)) * learnt_share**EXPONENT
+    estimate = with_all_labels(bootstrap_corrected(correct, merit, seed), learnt_share)
     effective = correct.shape[1] * learnt_share
     right, wrong = effective * estimate + PRIOR, effective * (1 - estimate) + PRIOR
     low, high = betaincinv(right, wrong, np.array([1 - LEVEL, 1 + LEVEL]) / 2)
     return ExpectedAccuracy(chosen, estimate, float(low), float(high), float(correct[chosen].mean()))
+
+
+def with_all_labels(accuracy: float, learnt_share: float) -> float:
+    """Return the accuracy after all n labels were learnt, of one after a share of them: errors fall as `n^-0.25`."""
+    return 1 - (1 - accuracy) * learnt_share**EXPONENT
 
 
 def tied_with(correct: Floats, chosen: int) -> list[bool]:

@@ -8,18 +8,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.forecast.forecaster import (
-    LEVELS,
-    Cases,
-    Forecaster,
-    Forecasts,
-    data_set_weights,
-    join,
-    weighted_quantile,
-)
-from headstart.metrics.forecast.observations import log_error
+from headstart.metrics.forecast.forecaster import LEVELS, Forecaster, Forecasts, data_set_weights
 
 SHIPPED = Path(__file__).with_name("coverage.json")
 
@@ -33,50 +25,40 @@ class Judged:
         forecasts: Their forecasts.
     """
 
-    cases: Cases
+    cases: pd.DataFrame
     forecasts: Forecasts
 
     def coverage(self, level: float, chosen: Flags) -> float:
         """Return the share of intervals that hold among chosen cases `[cases]`, every data set counting alike."""
         low, high = self.forecasts.intervals[level]
-        return self._mean((low <= self.cases.accuracies) & (self.cases.accuracies <= high), chosen)
+        return self._mean(self.cases["accuracy"].between(low, high).to_numpy(), chosen)
 
     def width(self, level: float, chosen: Flags) -> float:
         """Return the mean width of intervals among chosen cases."""
         low, high = self.forecasts.intervals[level]
         return self._mean(high - low, chosen)
 
-    def factor(self, level: float, chosen: Flags) -> float:
-        """Return how many times as wide intervals of chosen cases hold as often as they promise.
-
-        The width is that of the logarithm of the error.
-        """
-        expected, upper = np.log(1 - self.forecasts.accuracies), np.log(1 - self.forecasts.intervals[level][1])
-        needed = abs(log_error(self.cases.accuracies) - expected) / (expected - upper)
-        return weighted_quantile(needed[chosen], data_set_weights(self.cases.data_sets[chosen]), level)
-
     def root_mean_square(self, accuracies: Floats, chosen: Flags) -> float:
         """Return the root mean square error of forecast accuracies `[cases]` among chosen cases."""
-        return float(np.sqrt(self._mean((accuracies - self.cases.accuracies) ** 2, chosen)))
+        return float(np.sqrt(self._mean((accuracies - self.cases["accuracy"].to_numpy()) ** 2, chosen)))
 
     def _mean(self, values: Floats | Flags, chosen: Flags) -> float:
-        return float(np.average(values[chosen], weights=data_set_weights(self.cases.data_sets[chosen])))
+        return float(np.average(values[chosen], weights=data_set_weights(self.cases["data_set"][chosen])))
 
 
-def leave_data_sets_out(cases: Cases) -> Judged:
+def leave_data_sets_out(cases: pd.DataFrame) -> Judged:
     """Forecast the cases of every data set by the cases of all others.
 
     Args:
         cases: The cases, of three data sets at least.
     """
     parts, forecasts = [], []
-    for data_set in np.unique(cases.data_sets):
-        own = cases.data_sets == data_set
-        parts.append(cases.where(own))
-        forecasts.append(Forecaster(cases.where(~own)).forecast(parts[-1]))
+    for name, part in cases.groupby("data_set"):
+        parts.append(part)
+        forecasts.append(Forecaster(cases[cases["data_set"] != name]).forecast(part))
     accuracies = np.concatenate([each.accuracies for each in forecasts])
     intervals = {level: np.concatenate([each.intervals[level] for each in forecasts], axis=1) for level in LEVELS}
-    return Judged(join(parts), Forecasts(accuracies, intervals))
+    return Judged(pd.concat(parts, ignore_index=True), Forecasts(accuracies, intervals))
 
 
 @cache

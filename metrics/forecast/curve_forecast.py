@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.forecast.forecaster import FURTHEST, Cases, Forecaster, known_cases
+from headstart.metrics.forecast.forecaster import FURTHEST, Forecaster, known_cases
 from headstart.metrics.forecast.known_curves import shipped_curves
-from headstart.metrics.forecast.observations import Observations, observe
+from headstart.metrics.forecast.observations import observe
 
 # How many times as many labels a table has.
 TIMES = (2, 4, 8)
@@ -132,11 +133,9 @@ def forecast_curve(
     seen = observe(labels, mean[None], int(labels[-1]), np.array([classes]), len(accuracies))
 
     ratios = np.geomspace(1, FURTHEST, STEPS + 1)[1:]
-    repeated = Observations(**{name: np.repeat(value, STEPS) for name, value in vars(seen).items()})
-    unknown = np.full(STEPS, np.nan), np.full(STEPS, ""), np.full(STEPS, -1)
-    cases = Cases(repeated, np.full(STEPS, method), ratios, *unknown)
-    found = forecaster.forecast(cases)
+    cases = pd.concat([seen] * STEPS, ignore_index=True).assign(method=method, ratio=ratios)
+    forecasts = forecaster.forecast(cases)
     end, now = int(labels[-1]), float(mean[-1])
     return CurveForecast(
-        end, now, end * ratios, found.accuracies, found.intervals, method in forecaster.methods.tolist()
+        end, now, end * ratios, forecasts.accuracies, forecasts.intervals, method in forecaster.methods.tolist()
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.forecast.known_curves import KnownCurves
-from headstart.metrics.forecast.observations import LEAST_ERROR, Observations, log_error, observe
+from headstart.metrics.forecast.observations import LEAST_ERROR, log_error, observe
 
 # Numbers of labels after which the known curves are forecast, and how many times as many labels they are forecast at.
 KNOWN = (10, 20, 50, 100)
@@ -31,69 +33,31 @@ PRIOR, METHOD, NOISE = (1.0, 0.5, 0.5, 0.05, 0.1), 0.1, 0.15
 SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 1.0, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
 
 
-@dataclass(frozen=True)
-class Cases:
-    """Forecasts to make, and the true accuracies where they are known.
-
-    Attributes:
-        observed: What is known of each curve, `[cases]`.
-        methods: Names of the methods, `[cases]`.
-        ratios: How many times as many labels, `[cases]`.
-        accuracies: The accuracy at that number of labels, NaN where it is unknown, `[cases]`.
-        data_sets: The data set of each case, empty where it is unknown, `[cases]`.
-        curves: Index of each case's curve among the known ones, -1 for others, `[cases]`.
-    """
-
-    observed: Observations
-    methods: NDArray[np.str_]
-    ratios: Floats
-    accuracies: Floats
-    data_sets: NDArray[np.str_]
-    curves: NDArray[np.int64]
-
-    def where(self, chosen: Flags) -> Cases:
-        """Return some of the cases, by truth values `[cases]`."""
-        observed = Observations(
-            **{each.name: getattr(self.observed, each.name)[chosen] for each in fields(Observations)}
-        )
-        others = {each.name: getattr(self, each.name)[chosen] for each in fields(Cases) if each.name != "observed"}
-        return Cases(observed, **others)
-
-
-def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> Cases:
+def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> pd.DataFrame:
     """Return all forecasts that known curves allow, of the mean over all orderings and of the first alone.
 
     Args:
         curves: The curves.
         known: Numbers of labels after which to forecast.
         ratios: How many times as many labels to forecast at; the nearest number with an evaluation is taken.
+
+    Returns:
+        A row for each case: the columns of `observe`; `method`, its name; `ratio`, how many times as many labels;
+        `accuracy`, that at so many labels; `data_set`, its name; `curve`, the index of the curve.
     """
-    parts: list[Cases] = []
+    parts: list[pd.DataFrame] = []
     whole = curves.accuracies.shape[1]
+    named = {"method": curves.methods, "data_set": curves.data_sets, "curve": np.arange(len(curves.methods))}
     for orderings in sorted({1, min(2, whole), whole}):
         accuracies = curves.accuracies[:, :orderings].mean(1)
         for at in known:
-            observed = observe(curves.labels, accuracies, at, curves.classes, orderings)
+            observed = observe(curves.labels, accuracies, at, curves.classes, orderings).assign(**named)
             for ratio in ratios:
                 column = int(np.abs(np.log(curves.labels / (at * ratio))).argmin())
-                later = accuracies[:, column]
-                exact = np.full(len(later), curves.labels[column] / at)
-                known_later = ~np.isnan(later) & (abs(exact / ratio - 1) < 0.15)
-                cases = Cases(observed, curves.methods, exact, later, curves.data_sets, np.arange(len(later)))
-                parts.append(cases.where(known_later))
-    return join(parts)
-
-
-def join(parts: Sequence[Cases]) -> Cases:
-    """Return the cases of several parts, one after the other."""
-    observed = Observations(
-        **{
-            each.name: np.concatenate([getattr(part.observed, each.name) for part in parts])
-            for each in fields(Observations)
-        }
-    )
-    names = [each.name for each in fields(Cases) if each.name != "observed"]
-    return Cases(observed, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+                exact = curves.labels[column] / at
+                if abs(exact / ratio - 1) < 0.15:
+                    parts.append(observed.assign(ratio=exact, accuracy=accuracies[:, column]).dropna())
+    return pd.concat(parts, ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -120,10 +84,12 @@ class Regression:
         noise: Standard deviation of what a data set has of its own.
     """
 
-    def __init__(self, design: Floats, values: Floats, cases: Cases, deviations: Sequence[float], noise: float) -> None:
+    def __init__(
+        self, design: Floats, values: Floats, cases: pd.DataFrame, deviations: Sequence[float], noise: float
+    ) -> None:
         self.design = design
-        _, self.own = np.unique(cases.data_sets, return_inverse=True)
-        rows = [self.own == index for index in range(self.own.max() + 1)]
+        _, self.data_sets = np.unique(cases["data_set"], return_inverse=True)
+        rows = [self.data_sets == index for index in range(self.data_sets.max() + 1)]
         self.grams = np.stack([design[each].T @ design[each] / each.sum() for each in rows])
         self.moments = np.stack([design[each].T @ values[each] / each.sum() for each in rows])
         every = np.append(deviations, np.full(design.shape[1] - len(deviations), deviations[-1]))
@@ -138,7 +104,7 @@ class Regression:
         """Return what coefficients from the other data sets expect of each case, `[cases]`."""
         grams, moments = (each.sum(0) - each for each in (self.grams, self.moments))
         coefficients = np.linalg.solve(grams + self.penalty, moments[..., None])[..., 0]
-        return np.asarray(np.einsum("nc,nc->n", self.design, coefficients[self.own]))
+        return np.asarray(np.einsum("nc,nc->n", self.design, coefficients[self.data_sets]))
 
 
 class Forecaster:
@@ -157,42 +123,43 @@ class Forecaster:
     and Aaditya Ramdas, "Distribution-Free Prediction Sets for Two-Layer Hierarchical Models", JASA, 2023, section 3.
 
     Args:
-        cases: Forecasts on known curves with their true accuracies, of at least two data sets.
+        cases: Forecasts on known curves with their true accuracies, of at least two data sets, as `known_cases` returns
+            them.
     """
 
-    def __init__(self, cases: Cases) -> None:
+    def __init__(self, cases: pd.DataFrame) -> None:
         self.cases = cases
-        self.methods = np.unique(cases.methods)
+        self.methods = np.unique(cases["method"].to_numpy(np.str_))
 
-    def forecast(self, cases: Cases) -> Forecasts:
+    def forecast(self, cases: pd.DataFrame) -> Forecasts:
         """Forecast the accuracy of cases; their true accuracies are not read."""
         errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
         scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
         positions = {name: row for row, name in enumerate(self.methods.tolist())}
-        rows = np.array([positions.get(name, -1) for name in cases.methods.tolist()])
-        at = np.interp(np.log(cases.observed.labels), np.log(KNOWN), np.arange(len(KNOWN)))
+        rows = np.array([positions.get(name, -1) for name in cases["method"]])
+        at = np.interp(np.log(cases["labels"]), np.log(KNOWN), np.arange(len(KNOWN)))
         below, share = at.astype(np.int64), at % 1
         above = np.ceil(at).astype(np.int64)
 
         intervals = {}
         for level, factors in self.factors.items():
             # The last row is that of unknown methods.
-            own = np.vstack([factors, factors.max(0)])
-            reach = scale * ((1 - share) * own[rows, below] + share * own[rows, above])
+            of_methods = np.vstack([factors, factors.max(0)])
+            reach = scale * ((1 - share) * of_methods[rows, below] + share * of_methods[rows, above])
             intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
     @cached_property
     def _change(self) -> Regression:
         """The regression of the change of the logarithm of the error."""
-        change = log_error(self.cases.accuracies) - self.cases.observed.level
+        change = log_error(_values(self.cases, "accuracy")) - _values(self.cases, "level")
         return Regression(design_of(self.cases, self.methods), change, self.cases, (*PRIOR, METHOD), NOISE)
 
     @cached_property
     def _left_out(self) -> Floats:
         """Errors of forecasts of every known case without its data set, of the logarithm of the error, `[cases]`."""
         expected = _expected(self.cases, self._change.without_own_data_set())
-        return np.asarray(log_error(self.cases.accuracies) - expected)
+        return np.asarray(log_error(_values(self.cases, "accuracy")) - expected)
 
     @cached_property
     def _size(self) -> Regression:
@@ -210,18 +177,17 @@ class Forecaster:
     def factors(self) -> dict[float, Floats]:
         """By how much intervals are wider than the expected size of an error, by level, `[methods, KNOWN]`."""
         at, factors = _nearest_known(self.cases), {}
-        groups = [
-            [(self.cases.methods == name) & (at == column) for column in range(len(KNOWN))] for name in self.methods
-        ]
+        of_method = [_values(self.cases, "method") == name for name in self.methods]
+        groups = [[rows & (at == column) for column in range(len(KNOWN))] for rows in of_method]
         for level in LEVELS:
             pooled = self._quantile(at >= 0, level)
-            own = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
-            factors[level] = np.maximum(pooled, own)
+            quantiles = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
+            factors[level] = np.maximum(pooled, quantiles)
         return factors
 
     def _quantile(self, chosen: Flags, level: float) -> float:
         """Return the quantile of the scores of chosen cases, every data set counting alike."""
-        return weighted_quantile(self._scores[chosen], data_set_weights(self.cases.data_sets[chosen]), level)
+        return weighted_quantile(self._scores[chosen], data_set_weights(self.cases["data_set"][chosen]), level)
 
 
 def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
@@ -231,15 +197,18 @@ def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
     return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
 
 
-def data_set_weights(data_sets: NDArray[np.str_]) -> Floats:
+def data_set_weights(data_sets: pd.Series[str]) -> Floats:
     """Return weights with which every data set counts alike, 1 in all for each, `[cases]`."""
-    _, indices, counts = np.unique(data_sets, return_inverse=True, return_counts=True)
-    return np.asarray(1 / counts[indices])
+    return np.asarray(1 / data_sets.groupby(data_sets).transform("size"))
 
 
-def _nearest_known(cases: Cases) -> Indices:
+def _values(cases: pd.DataFrame, column: str) -> NDArray[Any]:
+    return cases[column].to_numpy()
+
+
+def _nearest_known(cases: pd.DataFrame) -> Indices:
     """Return the column of `KNOWN` whose number of labels is the nearest by its logarithm, `[cases]`."""
-    return np.asarray(np.abs(np.log(cases.observed.labels[:, None] / KNOWN)).argmin(1))
+    return np.asarray(np.abs(np.log(_values(cases, "labels")[:, None] / KNOWN)).argmin(1))
 
 
 def accuracy_of(errors: Floats) -> Floats:
@@ -247,44 +216,38 @@ def accuracy_of(errors: Floats) -> Floats:
     return np.asarray(1 - np.exp(np.minimum(errors, 0)))
 
 
-def _expected(cases: Cases, change: Floats) -> Floats:
+def _expected(cases: pd.DataFrame, change: Floats) -> Floats:
     """Return the expected logarithm of the error, at least that of `LEAST_ERROR` and at most that of now, `[cases]`."""
-    return np.asarray(np.maximum(cases.observed.level + np.minimum(change, 0), np.log(LEAST_ERROR)))
+    return np.asarray(np.maximum(_values(cases, "level") + np.minimum(change, 0), np.log(LEAST_ERROR)))
 
 
-def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+def design_of(cases: pd.DataFrame, methods: NDArray[np.str_]) -> Floats:
     """Return what the change of the logarithm of the error is linear in, `[cases, columns]`, last the methods."""
-    seen, distance = cases.observed, np.log(cases.ratios)
-    shared = [
-        np.ones(len(distance)),
-        seen.slope,
-        seen.slope / seen.orderings,
-        _log_labels(seen),
-        _many_classes(seen),
-    ]
-    exponents = np.column_stack([*shared, cases.methods[:, None] == methods])
-    return np.asarray(exponents * distance[:, None])
+    slope, orderings = _values(cases, "slope"), _values(cases, "orderings")
+    shared = [np.ones(len(cases)), slope, slope / orderings, _log_labels(cases), _many_classes(cases)]
+    exponents = np.column_stack([*shared, _values(cases, "method")[:, None] == methods])
+    return np.asarray(exponents * np.log(_values(cases, "ratio"))[:, None])
 
 
-def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+def scale_design_of(cases: pd.DataFrame, methods: NDArray[np.str_]) -> Floats:
     """Return what the logarithm of the size of a forecast's error is linear in, `[cases, columns]`."""
-    seen = cases.observed
     shared = [
-        np.ones(len(cases.ratios)),
-        np.exp(seen.level - seen.chance),
-        np.log(np.log(cases.ratios)),
-        _log_labels(seen),
-        1 / seen.orderings,
-        _many_classes(seen),
+        np.ones(len(cases)),
+        np.exp(_values(cases, "level") - _values(cases, "chance")),
+        np.log(np.log(_values(cases, "ratio"))),
+        _log_labels(cases),
+        1 / _values(cases, "orderings"),
+        _many_classes(cases),
     ]
-    return np.column_stack([*shared, cases.methods[:, None] == methods])
+    return np.column_stack([*shared, _values(cases, "method")[:, None] == methods])
 
 
-def _log_labels(seen: Observations) -> Floats:
+def _log_labels(cases: pd.DataFrame) -> Floats:
     """Return the logarithm of the number of labels over `MIDDLE`; beyond either end of `KNOWN`, that of the end."""
-    return np.asarray(np.log(np.clip(seen.labels, KNOWN[0], KNOWN[-1]) / MIDDLE))
+    return np.asarray(np.log(np.clip(_values(cases, "labels"), KNOWN[0], KNOWN[-1]) / MIDDLE))
 
 
-def _many_classes(seen: Observations) -> Floats:
+def _many_classes(cases: pd.DataFrame) -> Floats:
     """Return the logarithm of half of the number of classes, of `MOST_CLASSES` at most."""
-    return np.asarray(np.minimum(-np.log(1 - np.exp(seen.chance)), np.log(MOST_CLASSES)) - np.log(2))
+    classes = -np.log(1 - np.exp(_values(cases, "chance")))
+    return np.asarray(np.minimum(classes, np.log(MOST_CLASSES)) - np.log(2))

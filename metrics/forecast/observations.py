@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
@@ -15,27 +14,6 @@ POINTS = 5
 LEAST_ERROR = 0.005
 
 
-@dataclass(frozen=True)
-class Observations:
-    """Learning curves up to a number of labels.
-
-    Attributes:
-        labels: The number of labels, `[curves]`.
-        level: Logarithm of the error there, `[curves]`.
-        mean: Mean logarithm of the error over the window, less the level, `[curves]`.
-        slope: Slope of the logarithm of the error over that of the labels within the window, `[curves]`.
-        chance: Logarithm of the error of guessing, `[curves]`.
-        orderings: Number of orderings that were averaged, `[curves]`.
-    """
-
-    labels: Floats
-    level: Floats
-    mean: Floats
-    slope: Floats
-    chance: Floats
-    orderings: Floats
-
-
 def log_error(accuracy: Floats) -> Floats:
     """Return the logarithm of the error, `LEAST_ERROR` at least, of accuracies of any shape."""
     return np.asarray(np.log(np.maximum(1 - accuracy, LEAST_ERROR)))
@@ -43,7 +21,7 @@ def log_error(accuracy: Floats) -> Floats:
 
 def observe(
     labels: NDArray[np.int64], accuracies: Floats, known: int, classes: NDArray[np.int64], orderings: int
-) -> Observations:
+) -> pd.DataFrame:
     """Return what is known of curves after some labels.
 
     Args:
@@ -52,6 +30,11 @@ def observe(
         known: The number of labels that are known, one of `labels` at least.
         classes: Number of classes, `[curves]`.
         orderings: Number of orderings that were averaged.
+
+    Returns:
+        A row for each curve: `labels`, the number of labels; `level`, the logarithm of the error there; `slope`, the
+        slope of that logarithm over that of the labels within the window; `chance`, the logarithm of the error of
+        guessing; `orderings`.
     """
     last = int(np.searchsorted(labels, known, side="right")) - 1
     wanted = labels[last] * 2 ** (-np.arange(POINTS) / (POINTS - 1))
@@ -62,9 +45,8 @@ def observe(
     centred = logs - logs.mean()
     spread = float((centred**2).sum())
     slope = errors @ centred / spread if spread else np.zeros(len(errors))
-
-    count = np.ones(len(errors))
     chance = np.log(1 - 1 / classes)
-    return Observations(
-        labels[last] * count, errors[:, 0], errors.mean(1) - errors[:, 0], slope, chance, orderings * count
+    level = errors[:, 0]
+    return pd.DataFrame(
+        {"labels": float(labels[last]), "level": level, "slope": slope, "chance": chance, "orderings": float(orderings)}
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -11,7 +11,12 @@ from headstart.output.errors import UserError
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
-pages = import_module("headstart.benchmarks.pages")
+
+
+@pytest.fixture(scope="module")
+def pages() -> Any:
+    """Return the module, which imports all benchmarks."""
+    return import_module("headstart.benchmarks.pages")
 
 
 def quick() -> str:
@@ -29,17 +34,18 @@ def shares() -> Iterator[tuple[str, dict[str, float]]]:
     yield "third", {"power": 0.5}
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the benchmarks by quick ones."""
-    found = {"speed": {ModuleType("a", "Quick things.\n"): [quick]}, "coverage": {ModuleType("b", "Few.\n"): [shares]}}
-    monkeypatch.setattr(pages, "modules", lambda room, _: found[room])
+def test_answers_and_shares_are_written_or_some_are_printed(
+    pages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module, benchmark in [(module, quick) for module in pages.SPEED] + [(each, shares) for each in pages.COVERAGE]:
+        monkeypatch.setattr(module, "BENCHMARKS", [benchmark] if module in (pages.SPEED[0], pages.COVERAGE[0]) else [])
+    pages.speed(["quick"], tmp_path / "speed.md")
+    assert "twice" in capsys.readouterr().out
+    assert not (tmp_path / "speed.md").exists()
+    with pytest.raises(UserError, match=r"only: there is no benchmark 'slow'; there are quick"):
+        pages.speed(["slow"])
 
-
-@pytest.mark.usefixtures("made")
-def test_answers_and_shares_are_written(tmp_path: Path) -> None:
     pages.speed(output=tmp_path / "speed.md")
-    assert "## Quick things\n\n| question" in (tmp_path / "speed.md").read_text()
     assert "| How quick is it? | `quick` | twice |" in (tmp_path / "speed.md").read_text()
     pages.coverage(output=tmp_path / "coverage.md")
     text = (tmp_path / "coverage.md").read_text()
@@ -47,18 +53,10 @@ def test_answers_and_shares_are_written(tmp_path: Path) -> None:
     assert "| case | power |\n| --- | ---: |\n| third | 50.0 |" in text
 
 
-@pytest.mark.usefixtures("made")
-def test_some_are_printed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pages.speed(["quick"], tmp_path / "speed.md")
-    assert "twice" in capsys.readouterr().out
-    assert not (tmp_path / "speed.md").exists()
-    with pytest.raises(UserError, match=r"only: there is no benchmark 'slow'; there are quick"):
-        pages.speed(["slow"])
-
-
-@pytest.mark.parametrize(("room", "names"), [("speed", pages.SPEED), ("coverage", pages.COVERAGE)])
-def test_the_pages_have_every_benchmark(room: str, names: tuple[str, ...]) -> None:
-    text = (ROOT / "docs" / "results" / f"{room}.md").read_text()
-    found = [each for benchmarks in pages.modules(room, names).values() for each in benchmarks]
+@pytest.mark.parametrize("page", ["speed", "coverage"])
+def test_the_pages_have_every_benchmark(page: str, pages: Any) -> None:
+    text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
+    modules = {"speed": pages.SPEED, "coverage": pages.COVERAGE}[page]
+    found = [each for module in modules for each in module.BENCHMARKS]
     assert [each.__name__ for each in found if f"`{each.__name__}`" not in text] == []
-    assert [pages.title_of(each) for each in found if pages.title_of(each) not in text] == []
+    assert [pages.title_of(each) for each in [*modules, *found] if pages.title_of(each) not in text] == []

@@ -4,6 +4,7 @@ import csv
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,12 @@ from headstart.tests.material.root import require_checkout
 from headstart.tests.material.sweeps import run, write
 
 require_checkout()
-results = import_module("headstart.benchmarks.results")
+
+
+@pytest.fixture(scope="module")
+def results() -> Any:
+    """Return the module, which imports leaderboards and reports."""
+    return import_module("headstart.benchmarks.results")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,7 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_row_of_label_budgets_names_the_best_method_the_ties_and_the_baseline() -> None:
+def test_a_row_of_label_budgets_names_the_best_method_the_ties_and_the_baseline(results: Any) -> None:
     best = {count: {"per_class": count, "accuracy": 0.8, "group": "a"} for count in (1, 4, 16)}
     others = {count: {"per_class": count, "accuracy": 0.7, "group": "ab"[count > 1]} for count in (1, 4, 16)}
     setting = {
@@ -46,7 +52,7 @@ def test_a_row_of_label_budgets_names_the_best_method_the_ties_and_the_baseline(
 
 
 @pytest.mark.slow
-def test_pages_are_made_from_runs(sweeps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_made_from_runs(results: Any, sweeps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("tuned.yaml").write_text("tuned: {mean: [pictures]}")
     results.main([str(sweeps / "plain")], budgets=str(sweeps / "balanced"), tuned="tuned.yaml", output="pages")

@@ -1,12 +1,17 @@
 """Files of one pixel in the place of figures: to draw them takes most of a small run."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from matplotlib.figure import Figure
 from PIL import Image
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -103,15 +102,18 @@ def _answer(folder: Path) -> dict[str, Figure]:
 
 
 def _forecast(folder: Path) -> dict[str, Figure]:
-    labels = np.geomspace(50, 400, 20)
-    expected = 0.9 - 5 / labels
-    reach = 0.015 * np.log2(labels / 50)
-    intervals = {
-        level: np.array([expected - width * reach, expected + width * reach]) for level, width in ((0.8, 1), (0.95, 2))
-    }
-    curve = SimpleNamespace(known=50, accuracy=0.8, labels=labels, accuracies=expected, intervals=intervals)
-    found: dict[str, Any] = {SETTING: [SimpleNamespace(name="streaming_lda", curve=curve)]}
-    return {"forecast": plot_forecast(found, {"settings": [{"name": SETTING, "threshold": 0.85}]})}
+    later = [
+        {
+            "labels": 50 * times,
+            "accuracy": 0.9 - 0.1 / times,
+            "intervals": {
+                level: [0.9 - (0.1 + reach) / times, 0.95] for level, reach in (("0.8", 0.05), ("0.95", 0.1))
+            },
+        }
+        for times in (2, 4, 8)
+    ]
+    method = {"name": "streaming_lda", "labels": 50, "accuracy": 0.8, "later": later}
+    return {"forecast": plot_forecast({"settings": [{"name": SETTING, "threshold": 0.85, "methods": [method]}]})}
 
 
 def _static_order(folder: Path) -> dict[str, Figure]:

@@ -1,4 +1,4 @@
-"""The script that lists a folder's pictures as a catalog."""
+"""The command that lists a folder's pictures as a catalog."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 from headstart.__main__ import main
 from headstart.contract.documents import read_catalog
 from headstart.scripts.write_catalog import write_catalog
+from headstart.tests.material.mistakes import error_line
 
 
 @pytest.fixture
@@ -18,11 +19,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "birds"
 
 
-def test_lists_pictures_alone(folder: Path, tmp_path: Path) -> None:
-    write_catalog(str(folder), str(tmp_path / "all.jsonl"))
-    stimuli = read_catalog(tmp_path / "all.jsonl").stimuli
-    assert [s.image_identifier for s in stimuli] == ["a/3.webp", "b/1.JPG", "b/2.png"]
-    assert {s.dataset_name for s in stimuli} == {"birds"}
+def test_only_pictures_of_the_folder_are_listed(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").touch()
+    (folder / "folder.jpg").mkdir()
+    (folder / "folder.jpg" / "c.gif").touch()
+    (folder / "out.png").symlink_to(tmp_path / "secret.png")
+    (folder / "broken.png").symlink_to(tmp_path / "absent.png")
+    (folder / "within.png").symlink_to(folder / "b" / "2.png")
+    (folder / "a\\b.png").touch()
+    (tmp_path / "link").symlink_to(folder)
+    for root in (folder, tmp_path / "link"):
+        write_catalog(str(root), str(tmp_path / "all.jsonl"))
+        stimuli = read_catalog(tmp_path / "all.jsonl").stimuli
+        assert {each.dataset_name for each in stimuli} == {"birds"}
+        names = [each.image_identifier for each in stimuli]
+        assert names == ["a/3.webp", "b/1.JPG", "b/2.png", "folder.jpg/c.gif", "within.png"]
 
 
 def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:
@@ -35,57 +46,29 @@ def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:
     assert all(text.count("cubs") == 2 for text in files)
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    """Return the one line that the command fails with."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        main(["write-catalog", *args])
-    assert caught.value.code in {1, 2}
-    printed = capsys.readouterr()
-    (line,) = printed.err.splitlines()
-    assert line.startswith("error: ")
-    return line
-
-
-def test_mistakes_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = f"--output={tmp_path / 'some.jsonl'}"
-    assert "3 pictures, but 4 are needed" in refusal(capsys, str(folder), output, "--count=4")
-    assert "0 pictures, but some are needed" in refusal(capsys, str(tmp_path / "absent"), output)
-    assert "count" in refusal(capsys, str(folder), output, "--count=0")
-    assert "(closest: count)" in refusal(capsys, str(folder), output, "--coutn=1")
-    absent = str(tmp_path / "nope" / "x.jsonl")
-    assert f"output: {absent!r} cannot be written: No such file or directory" in refusal(
-        capsys, str(folder), f"--output={absent}"
-    )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["birds"]
-    main(["write-catalog", str(folder), output, "--count=3"])
-    assert capsys.readouterr().out.endswith(f"wrote {tmp_path / 'some.jsonl'}: 3 stimuli\n")
-
-
-def test_catalog_that_breaks_the_contract_is_not_written(
+def test_mistakes_are_one_line_and_change_no_catalog(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output = tmp_path / "some.jsonl"
+    output, absent = tmp_path / "some.jsonl", str(tmp_path / "nope" / "x.jsonl")
     output.write_text("as before")
-    line = refusal(capsys, str(folder), f"--output={output}", "--dataset_name=my birds")
-    assert line.startswith(f'error: stimuli catalog {output}: 3 problems: /dataset_name "my birds": line 1: must be')
-    (folder / "b" / "caf\u00e9.jpg").touch()
-    (folder / "b" / "cafe\u0301.jpg").touch()  # differs from another in its Unicode form alone
-    assert "the same stimulus as in line" in refusal(capsys, str(folder), f"--output={output}")
+    # Two names that differ in their Unicode form alone.
+    twice = tmp_path / "twice"
+    twice.mkdir()
+    for name in ("caf\u00e9.jpg", "cafe\u0301.jpg"):
+        (twice / name).touch()
+    for words, message in (
+        ([folder, f"--output={output}", "--count=4"], "3 pictures, but 4 are needed"),
+        ([tmp_path / "absent", f"--output={output}"], "0 pictures, but some are needed"),
+        ([folder, f"--output={output}", "--count=0"], "count"),
+        ([folder, f"--output={absent}"], f"output: {absent!r} cannot be written: No such file or directory"),
+        (
+            [folder, f"--output={output}", "--dataset_name=my birds"],
+            '3 problems: /dataset_name "my birds": line 1: must be',
+        ),
+        ([twice, f"--output={output}"], "the same stimulus as in line"),
+    ):
+        assert message in error_line(capsys, lambda words=words: main(["write-catalog", *map(str, words)]))  # type: ignore[misc]
     assert output.read_text() == "as before"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["birds", "some.jsonl"]
-
-
-def test_only_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "secret.png").touch()
-    (folder / "folder.jpg").mkdir()
-    (folder / "folder.jpg" / "c.gif").touch()
-    (folder / "out.png").symlink_to(tmp_path / "secret.png")
-    (folder / "broken.png").symlink_to(tmp_path / "absent.png")
-    (folder / "within.png").symlink_to(folder / "b" / "2.png")
-    (folder / "a\\b.png").touch()
-    (tmp_path / "link").symlink_to(folder)
-    for root in (folder, tmp_path / "link"):
-        write_catalog(str(root), str(tmp_path / "all.jsonl"), dataset_name="birds")
-        names = [s.image_identifier for s in read_catalog(tmp_path / "all.jsonl").stimuli]
-        assert names == ["a/3.webp", "b/1.JPG", "b/2.png", "folder.jpg/c.gif", "within.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["birds", "some.jsonl", "twice"]
+    main(["write-catalog", str(folder), f"--output={output}", "--count=3"])
+    assert capsys.readouterr().out.endswith(f"wrote {output}: 3 stimuli\n")

@@ -1,8 +1,10 @@
 """`headstart fit` and `headstart predict`: what they write, and what they say about unusual photos."""
 
 import csv
+import io
 import json
 import shutil
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from safetensors.torch import load_file, save_file
 import headstart
 from headstart.__main__ import main
 from headstart.output.errors import UserError
+from headstart.tests.conftest import write_photos
 from headstart.tests.material.blank_figures import blank_figures
 
 BACKBONE = (
@@ -53,48 +56,49 @@ def read_predictions() -> list[dict[str, str]]:
     return [*csv.DictReader(Path("predictions.csv").read_text().splitlines())]
 
 
-def test_fit_and_predict(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("fit", photos, *OPTIONS)
-    printed = capsys.readouterr().out
-    document = read_results()
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fit a classifier once; what is printed lies beside its files."""
+    folder = tmp_path_factory.mktemp("fit")
+    photos, printed = write_photos(folder / "pictures") / "train", io.StringIO()
+    with redirect_stdout(printed):
+        run("fit", photos, *OPTIONS, f"--output={folder / 'fit'}", f"--features.cache_dir={folder / 'cache'}")
+    (folder / "printed").write_text(printed.getvalue())
+    return folder / "fit"
+
+
+def test_fit_and_predict(fitted: Path, photos: Path) -> None:
+    document = read_results(str(fitted))
     assert document["classes"] == {"dark": 12, "light": 12}
     low, high = document["expected_accuracy"]["interval"]
     assert low < document["expected_accuracy"]["estimate"] < high
-    assert f"chosen: {document['method']}" in printed
+    assert f"chosen: {document['method']}" in (fitted.parent / "printed").read_text()
     assert [point["labels"] for point in document["curve"]] == [2, 4, 6, 8, 12, 16]
     assert np.sum(document["confusion"], 1) == pytest.approx([1, 1], abs=1e-5)
-    assert {path.name for path in Path("runs/fit").iterdir()} == {
+    assert {path.name for path in fitted.iterdir()} == {
         *("answer.png", "classifier", "photos.csv", "report.md", "results.json")
     }
-    assert {path.name for path in Path("runs/fit/classifier").iterdir()} == {"classifier.json", "head.safetensors"}
+    assert {path.name for path in (fitted / "classifier").iterdir()} == {"classifier.json", "head.safetensors"}
 
-    run("predict", "runs/fit/classifier", photos, "--output=predictions.csv", "--features.num_workers=0")
+    run("predict", fitted / "classifier", photos, "--output=predictions.csv", "--features.num_workers=0")
     rows = read_predictions()
     assert len(rows) == 24
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     assert np.mean([row["photo"].startswith(row["class"]) for row in rows]) > 0.9
 
     options = ("--probabilities=all", "--overwrite=true", "--features.num_workers=0")
-    run("predict", "runs/fit/classifier", photos, "--output=predictions.csv", *options)
+    run("predict", fitted / "classifier", photos, "--output=predictions.csv", *options)
     for row, whole in zip(rows, read_predictions(), strict=True):
         shares = {name: float(whole[f"probability of {name}"]) for name in ("dark", "light")}
         assert sum(shares.values()) == pytest.approx(1, abs=2e-4)
         assert (max(shares, key=shares.__getitem__), whole["probability"]) == (row["class"], row["probability"])
 
-    classifier = headstart.load_classifier("runs/fit")
+    classifier = headstart.load_classifier(fitted)
     found = classifier.predict_probabilities(photos / "dark", num_workers=0)
     assert found.sum(1) == pytest.approx(np.ones(12))
     assert [*classifier.predict(photos / "dark", num_workers=0)] == [
         row["class"] for row in rows if row["photo"].startswith("dark")
     ]
-
-
-def test_the_same_command_gives_the_same_files(photos: Path) -> None:
-    run("fit", photos, *OPTIONS)
-    first = read_results()
-    run("fit", photos, *OPTIONS)
-    again = read_results()
-    assert {**first, "seconds": 0} == {**again, "seconds": 0}
 
 
 def test_several_backbones_are_tried(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,8 +125,12 @@ def test_a_csv_file_lists_photos(photos: Path) -> None:
     assert read_results()["photos"] == 24
 
 
-def test_results_of_other_photos_stay(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_photos_give_the_same_results_and_those_of_others_stay(
+    fitted: Path, photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("fit", photos, *OPTIONS)
+    first, again = read_results(str(fitted)), read_results()
+    assert {**first, "seconds": 0, "dataset": ""} == {**again, "seconds": 0, "dataset": ""}
     Path("runs/fit/classifier/model.onnx").touch()
     before = Path("runs/fit/classifier/head.safetensors").read_bytes()
     next((photos / "dark").iterdir()).unlink()
@@ -133,26 +141,15 @@ def test_results_of_other_photos_stay(photos: Path, capsys: pytest.CaptureFixtur
     assert not Path("runs/fit/classifier/model.onnx").exists()
 
 
-def test_one_photo_in_a_class(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (photos / "odd").mkdir()
-    Image.effect_noise((40, 40), 60).convert("RGB").save(photos / "odd" / "0.png")
-    run("fit", photos, *OPTIONS)
-    assert read_results()["warnings"] == [
-        "class odd has one photo: its accuracy cannot be estimated, and the expected accuracy is that of the other "
-        "classes; add photos"
-    ]
-    assert "WARNING: class odd has one photo" in capsys.readouterr().out
-    assert headstart.load_classifier("runs/fit").classes == ["dark", "light", "odd"]
-
-
-def test_copies_and_photos_that_cannot_be_decoded(photos: Path) -> None:
+def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -> None:
     shutil.copy(photos / "dark" / "0.jpg", photos / "dark" / "copy.jpg")
     shutil.copy(photos / "dark" / "1.jpg", photos / "light" / "same.jpg")
     with Image.open(photos / "light" / "2.jpg") as photo:
         photo.resize((2 * photo.width, 2 * photo.height)).save(photos / "light" / "larger.jpg", quality=95)
     (photos / "light" / "broken.jpg").write_bytes(b"no photo")
-    for name in ("dark/a.jpg", "light/b.jpg"):
-        (photos / name).touch()
+    (photos / "dark" / "a.jpg").touch()
+    (photos / "odd").mkdir()
+    Image.effect_noise((40, 40), 60).convert("RGB").save(photos / "odd" / "0.png")
     run("fit", photos, *OPTIONS)
     assert read_results()["alike"] == []
     run("fit", photos, *OPTIONS, "--near_duplicates=true", "--overwrite=true")
@@ -160,64 +157,61 @@ def test_copies_and_photos_that_cannot_be_decoded(photos: Path) -> None:
     assert document["repeated"] == [["dark/0.jpg", "dark/copy.jpg"]]
     assert document["contradicting"] == [["dark/1.jpg", "light/same.jpg"]]
     assert document["alike"] == [["light/2.jpg", "light/larger.jpg"]]
-    assert [*document["unreadable"]] == ["dark/a.jpg", "light/b.jpg", "light/broken.jpg"]
-    assert document["classes"] == {"dark": 12, "light": 13}
+    assert [*document["unreadable"]] == ["dark/a.jpg", "light/broken.jpg"]
+    assert document["classes"] == {"dark": 12, "light": 13, "odd": 1}
+    assert document["warnings"][0].startswith("class odd has one photo: its accuracy cannot be estimated")
 
     run("predict", "runs/fit/classifier", photos, "--features.num_workers=0")
     [broken] = [row for row in read_predictions() if row["photo"] == "light/broken.jpg"]
     assert broken["class"] == broken["probability"] == ""
 
 
-@pytest.mark.parametrize("mistake", ["two cases", "one class", "one photo each", "no decodable photo", "nothing given"])
-def test_bad_photos_leave_nothing(mistake: str, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [photos]
-    if mistake == "two cases":
-        if (photos / "DARK").exists():
-            pytest.skip("the file system knows no cases")
-        shutil.copytree(photos / "dark", photos / "DARK")
-        expected = f"photos.root: the class folders DARK and dark of {photos} differ in upper and lower case alone"
-    elif mistake == "one class":
-        shutil.rmtree(photos / "dark")
-        expected = (
-            f"photos.root: {photos} must hold photos of two or more classes in a folder each; those with photos are"
-        )
-    elif mistake == "one photo each":
-        for path in (path for folder in photos.iterdir() for path in sorted(folder.iterdir())[1:]):
-            path.unlink()
-        expected = "photos: every class has one photo, and an accuracy needs two of a class; add photos"
-    elif mistake == "no decodable photo":
-        for path in (photos / "dark").iterdir():
-            path.write_bytes(path.name.encode())
-        expected = "photos: no photo of class dark can be decoded"
-    else:
-        given, expected = [], "photos: give a folder with one folder of photos per class, or --demo=true"
-    assert fail(capsys, "fit", *given, *OPTIONS).startswith(f"error: {expected}")
+def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unknown = f"{BACKBONE[:-1]}, size: 3}}"
+    missing = "{name: mobilenet_v2, weights: none.safetensors}"
+    within = f"output: '{photos}/runs' lies in the folder of the photos"
+    both = "photos: give a folder with one folder of photos per class, or --demo=true, and not both"
+    mistakes: list[tuple[list[object], str]] = [
+        ([], both),
+        ([photos, f"--output={photos / 'runs'}"], within),
+        ([photos, f"--backbones=[{unknown}]"], f"backbones: '[{unknown}]' is no network; give a name, or '{{name: "),
+        ([photos, f"--backbones=[{missing}]"], "backbones: "),
+    ]
+    for words, message in mistakes:
+        assert fail(capsys, "fit", *words[:1], *OPTIONS, *words[1:]).startswith(f"error: {message}")
+
+    for path in (photos / "dark").iterdir():
+        path.write_bytes(path.name.encode())
+    assert "photos: no photo of class dark can be decoded" in fail(capsys, "fit", photos, *OPTIONS)
+    shutil.rmtree(photos / "dark")
+    assert f"photos.root: {photos} must hold photos of two or more classes" in fail(capsys, "fit", photos, *OPTIONS)
+    for path in sorted((photos / "light").iterdir())[1:]:
+        (photos / path.stem).mkdir()
+        path.rename(photos / path.stem / path.name)
+    assert "every class has one photo, and an accuracy needs two" in fail(capsys, "fit", photos, *OPTIONS)
     assert not Path("runs").exists()
 
 
-def test_damaged_classifiers(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nowhere holds no classifier" in fail(capsys, "predict", "nowhere", photos)
-    run("fit", photos, *OPTIONS)
-    capsys.readouterr()
-    folder = Path("runs/fit/classifier")
-    text = (folder / "classifier.json").read_text()
-
+def test_damaged_classifiers(fitted: Path, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(fitted / "classifier", "classifier"))
+    text, tensors = (folder / "classifier.json").read_text(), load_file(folder / "head.safetensors")
     document = json.loads(text)
-    document["backbone"]["weights_sha256"] = "0"
-    (folder / "classifier.json").write_text(json.dumps(document))
-    assert "now holds other weights" in fail(capsys, "predict", folder, photos, "--features.num_workers=0")
-    (folder / "classifier.json").write_text(json.dumps({**json.loads(text), "schema_version": 2}))
-    assert "has schema 2, but this version of Headstart reads schema 1" in fail(capsys, "predict", folder, photos)
-    (folder / "classifier.json").write_text(text[:40])
-    assert "cannot be read" in fail(capsys, "predict", folder, photos)
+    backbone = {**document["backbone"], "weights_sha256": "0"}
+    for content, message in (
+        (json.dumps({**document, "backbone": backbone}), "now holds other weights"),
+        (json.dumps({**document, "schema_version": 2}), "has schema 2, but this version of Headstart reads schema 1"),
+        (text[:40], "cannot be read"),
+    ):
+        (folder / "classifier.json").write_text(content)
+        assert message in fail(capsys, "predict", folder, photos, "--features.num_workers=0")
 
     (folder / "classifier.json").write_text(text)
-    tensors = load_file(folder / "head.safetensors")
     save_file({name: tensor for name, tensor in tensors.items() if name != "bias"}, folder / "head.safetensors")
-    with pytest.raises(UserError, match="does not hold the head"):
+    with pytest.raises(UserError, match=r"cannot be read .*bias"):
         headstart.load_classifier(folder)
     (folder / "head.safetensors").unlink()
     assert "head.safetensors is missing" in fail(capsys, "predict", folder, photos)
+    assert "nowhere holds no classifier" in fail(capsys, "predict", "nowhere", photos)
     assert not Path("predictions.csv").exists()
 
 

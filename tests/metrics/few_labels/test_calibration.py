@@ -10,6 +10,7 @@ from headstart.metrics.few_labels.calibration import (
     cross_entropies,
     fit_temperature,
     probabilities,
+    sharpen,
 )
 
 
@@ -50,6 +51,14 @@ def test_probabilities_hold_for_few_samples_of_many_classes(classes: int, per_cl
         ratios.append(cross_entropies(*held_out, temperature).mean() / best)
     assert np.mean(errors) < 0.05
     assert np.mean(ratios) < 1.02
+
+
+def test_sharpened_probabilities_have_the_gain_unless_they_are_certain() -> None:
+    logits = np.random.default_rng(0).standard_normal((50, 4))
+    before = probabilities(logits, 2.0).max(1).mean()
+    assert probabilities(logits, sharpen(logits, 2.0, 0.2)).max(1).mean() == pytest.approx(before + 0.2)
+    assert sharpen(logits, 2.0, 0.0) == 2.0
+    assert sharpen(logits, 2.0, 1 - before) == 2.0
 
 
 def test_calibration_error_is_the_sum_over_bins() -> None:

@@ -1,0 +1,154 @@
+"""How long the suite's parts take, and alternatives side by side."""
+
+import io
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.benchmarks.frame import SHARED, compare, processor_time_of_commands, run, temporary_folder, timed
+from headstart.datamodules.photos.picture_decoding import decode
+from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
+from headstart.metrics import linear_cka, mean_pairwise_cka
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.fisher_discriminant import softmax
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
+
+PHOTOS = SHARED / "data" / "cats_and_dogs"
+# No accuracy above 1 exists, so that every one of 250 evaluations on 1,000 photos takes place.
+DEMO = (
+    "--config=configs/demo.yaml",
+    "--model.methods={closed_form: headstart.modules.RecursiveLeastSquares}",
+    "--trainer.logger=false",
+    "--data.photos.validation_size=1000",
+    "--data.max_samples=250",
+    "--criterion.threshold=1.0",
+    "--results.overwrite=true",
+    "--results.recompute=true",
+)
+# Models, stimuli, and the widths of the narrowest and widest model.
+MODELS = 200
+STIMULI = 1000
+WIDTHS = (384, 2048)
+# Samples, features and classes of the transferability metrics.
+SAMPLES = 10_000
+FEATURES = 2048
+CLASSES = 100
+# Settings, methods, orderings, evaluations and validation photos of a large leaderboard.
+SETTINGS = 100
+METHODS = 10
+ORDERINGS = 100
+EVALUATIONS = 500
+VALIDATION = 1000
+
+
+def orderings() -> str:
+    """What do 100 orderings cost over one, on stored features, start-up included?"""
+    with temporary_folder() as folder:
+        command = "train.py", *DEMO, f"--trainer.default_root_dir={folder / 'run'}"
+        runs = {n: partial(run, *command, f"--data.orderings={n}", cache=folder / "cache") for n in ("1", "100")}
+        runs["1"]()
+        times = compare(runs)
+    return f"{times['100']:.1f} times the time"
+
+
+def start_up() -> str:
+    """How long do `headstart --help` and `headstart list methods` take, over the bare interpreter?"""
+    commands = {"python": ("-c", "pass"), "help": ("-m", "headstart", "--help")}
+    commands["list"] = ("-m", "headstart", "list", "methods")
+    runs = {name: partial(run, *command) for name, command in commands.items()}
+    times = compare(runs, repeats=9, clock=processor_time_of_commands)
+    return f"{times['help']:.0f} and {times['list']:.0f} times the processor time"
+
+
+def decoding() -> str:
+    """How long does a photo of about 300 x 270 pixels take to decode and prepare, on one core?"""
+    contents = [path.read_bytes() for path in sorted(PHOTOS.rglob("*.jpg"))[:200]]
+    preprocessing = Preprocessing()
+    seconds = timed(lambda: [preprocessing.prepare(decode(io.BytesIO(each))) for each in contents], time.process_time)
+    return f"{1000 * seconds / len(contents):.1f} ms"
+
+
+def cka() -> str:
+    """How long does the mean CKA of 200 models on 1,000 stimuli take?"""
+    drawn = _embeddings(MODELS)
+    seconds = timed(partial(mean_pairwise_cka, drawn))
+    # Every embedding is in one pair, so that the widths are those of the whole loop.
+    pairs = timed(lambda: [linear_cka(x, y) for x, y in zip(drawn[::2], drawn[1::2], strict=True)])
+    return f"{seconds:.1f} s; a loop over all pairs would take {(MODELS - 1) * pairs / seconds:.0f} times as long"
+
+
+def similarity() -> str:
+    """What do other measures of similarity cost over linear CKA, on 8 models?"""
+    drawn = _embeddings(8)
+    # The plain CCAs need more stimuli than the dimensions of two models together.
+    names = [name for name in SIMILARITY_MEASURES if name not in {"cca", "pwcca", DEFAULT_MEASURE}]
+    calls = {name: partial(SIMILARITY_MEASURES[name].pairwise, drawn) for name in (DEFAULT_MEASURE, *names)}
+    times = compare(calls, repeats=1)
+    return ", ".join(f"{name} {times[name]:.0f} times" for name in names)
+
+
+def transferability() -> str:
+    """What do transferability metrics cost over one Gram product and one eigendecomposition?"""
+    generator = np.random.default_rng(0)
+    labels = generator.permutation(np.arange(SAMPLES) % CLASSES)
+    x = generator.standard_normal((SAMPLES, FEATURES)) + generator.standard_normal((CLASSES, FEATURES))[labels]
+    x *= 10 * np.arange(1, FEATURES + 1) ** -0.5
+    probabilities = softmax(x[:, :1000].copy())
+    centred = x - x.mean(0)
+
+    names = [name for name in DEFAULT_METRICS if name != "n_leep"]
+    calls: dict[str, Callable[[], object]] = {"floor": lambda: np.linalg.eigh(centred.T @ centred)}
+    calls |= {name: partial(METRICS[name].compute, Inputs(x, labels, probabilities)) for name in names}
+    times = compare(calls, clock=time.process_time)
+    return ", ".join(f"{METRICS[name].title} {times[name]:.1f} times" for name in names)
+
+
+def leaderboard() -> str:
+    """How long does `headstart leaderboard` of 100,000 traces take?"""
+    generator = np.random.default_rng(0)
+    stream_key = {"batch_size": 1, "evaluate_every": 1, "validation_size": VALIDATION, "weights_sha256": "0" * 64}
+    with temporary_folder() as folder:
+        with Ledger(folder / "stored") as ledger:
+            for setting in range(SETTINGS):
+                stream = ledger.record(
+                    {**stream_key, "train_photos_sha256": f"{setting:0>64}"},
+                    description={"dataset": f"data {setting}", "backbone": "net", "weights": "DEFAULT"},
+                )
+                for method in range(METHODS):
+                    kind = {"class": f"headstart.modules.Mine{method}", "hyperparameters": {}}
+                    digest = ledger.record(kind, description={"name": f"method {method}" if method else "baseline"})
+                    # Counts rise to 90 %, those of later methods more slowly.
+                    rise = generator.uniform(25, 100, (ORDERINGS, 1)) * (1 + method / METHODS)
+                    shares = 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise)
+                    counts = generator.binomial(VALIDATION, shares)
+                    ledger.write({TraceKey(stream, digest, k): Trace(each) for k, each in enumerate(counts)})
+        command = "evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}"
+        return f"{timed(partial(run, *command, cache=folder)):.0f} s"
+
+
+def _embeddings(models: int) -> list[NDArray[np.float32]]:
+    """Return embeddings of different widths that have something in common, `[stimuli, width]` each."""
+    generator = np.random.default_rng(0)
+    shared = generator.standard_normal((STIMULI, 100)) * np.geomspace(1, 0.05, 100)
+    return [
+        (shared @ generator.standard_normal((100, width)) + generator.standard_normal((STIMULI, width))).astype("f4")
+        for width in generator.permutation(np.linspace(*WIDTHS, models).astype(int))
+    ]
+
+
+BENCHMARKS = (
+    orderings,
+    start_up,
+    decoding,
+    cka,
+    similarity,
+    transferability,
+    leaderboard,
+)

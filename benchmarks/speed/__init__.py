@@ -1,1 +1,0 @@
-"""Speed and memory, measured side by side in one run."""

@@ -1,0 +1,61 @@
+"""Mutations are changes of one line each, and the file is restored."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from headstart.tests.material.root import require_checkout
+
+require_checkout()
+mutations = import_module("headstart.benchmarks.mutations")
+
+CODE = '''"""Add 1 < 2."""
+LIMIT = 3
+
+
+def run(values: dict[int, 4]) -> float:
+    values.sort()
+    if len(values) < LIMIT and True:
+        raise ValueError(f"{len(values) + 5} values")
+    return values[0] * 2
+'''
+
+
+def test_each_line_is_changed_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutations, "ROOT", tmp_path)
+    path = tmp_path / "code.py"
+    path.write_text(CODE)
+    found = list(mutations.mutations(path))
+    assert sorted((each.line, each.after.strip()) for each in found) == [
+        (2, "LIMIT = 4"),
+        (6, "pass"),
+        (7, "if len(values) < LIMIT and False:"),
+        (7, "if len(values) <= LIMIT and True:"),
+        (9, "return values[0] * 3"),
+        (9, "return values[0] / 2"),
+        (9, "return values[1] * 2"),
+    ]
+
+    def interrupt() -> None:
+        with mutations.mutated(found[0]):
+            assert path.read_text() == CODE.replace("LIMIT = 3", "LIMIT = 4")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    assert path.read_text() == CODE
+
+
+def test_the_table_says_which_changes_a_test_notices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mutations, "ROOT", tmp_path)
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "code.py").write_text("SIZE = 3\nOTHER = 4\n")
+    (tmp_path / "check.sh").write_text("grep -q 'SIZE = 3' room/code.py || { echo FAILED check.sh::size; false; }\n")
+    mutations.main(count=9, rooms=["room"], tests="sh check.sh")
+    printed = capsys.readouterr().out
+    assert "| room/code.py:1 | `SIZE = 3` | `SIZE = 4` | check.sh::size |\n" in printed
+    assert "| room/code.py:2 | `OTHER = 4` | `OTHER = 5` | nothing |\n" in printed
+    assert printed.endswith("\n1 changes were not noticed.\n")
