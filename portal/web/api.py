@@ -76,9 +76,9 @@ def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) 
     Raises:
         HTTPException: There is no such submission, or it is another team's; the answer is the same.
     """
-    own = (SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
+    conditions = (SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
     with portal.database.reading() as session:
-        records = read_records(session, portal.documents.bases, *own)
+        records = read_records(session, portal.documents.bases, *conditions)
         if not records:
             raise HTTPException(404, "There is no such submission, or it is another team's.")
         return {**records[0], "result": find_public_score(session, number)}
