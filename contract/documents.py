@@ -2,18 +2,15 @@
 
 import hashlib
 import os
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.names import canonical_name
+from headstart.contract.names import canonical_name, canonical_stimulus
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
 from headstart.contract.stimulus_files import root_variable
-from headstart.contract.stimulus_table import StimulusTable
 from headstart.contract.untrusted_json import parse_json, read_limited, read_lines
 from headstart.contract.versions import REGISTRIES, check_versioned
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -130,24 +127,13 @@ class Catalog:
 
     Attributes:
         path: The file.
-        stimuli: The stimuli in the order of the file; any sequence of them is converted to a `StimulusTable`.
+        stimuli: The stimuli in the order of the file.
         sha256: Digest of the file's bytes.
     """
 
     path: Path
-    stimuli: Sequence[Stimulus]
+    stimuli: tuple[Stimulus, ...]
     sha256: str
-
-    def __post_init__(self) -> None:
-        """Convert the stimuli to a table, which needs little memory."""
-        if not isinstance(self.stimuli, StimulusTable):
-            object.__setattr__(self, "stimuli", StimulusTable(self.stimuli))
-
-    @property
-    def table(self) -> StimulusTable:
-        """The stimuli as a table, which also yields their names alone."""
-        assert isinstance(self.stimuli, StimulusTable)
-        return self.stimuli
 
 
 def registry_path(option: str | None) -> Path:
@@ -205,15 +191,15 @@ def read_registries(paths: Sequence[Path]) -> Registry:
         return registries[0]
     entries: dict[str, ModelEntry] = {}
     homes: dict[str, Path] = {}
-    for known in registries:
-        for name, entry in known.entries.items():
-            if (home := homes.setdefault(canonical_name(name), known.path)) != known.path:
+    for registry in registries:
+        for name, entry in registry.entries.items():
+            if (home := homes.setdefault(canonical_name(name), registry.path)) != registry.path:
                 raise UserError(
-                    f"registry: {name!r} is in {str(home)!r} and in {str(known.path)!r}; rename it in one of them"
+                    f"registry: {name!r} is in {str(home)!r} and in {str(registry.path)!r}; rename it in one of them"
                 )
-            file = known.weights_file(name)
+            file = registry.weights_file(name)
             entries[name] = entry if file is None else entry.model_copy(update={"weights": str(file.absolute())})
-    digests = "\0".join(known.sha256 for known in registries)
+    digests = "\0".join(registry.sha256 for registry in registries)
     return Registry(paths[0], entries, hashlib.sha256(digests.encode()).hexdigest())
 
 
@@ -231,7 +217,8 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
             thousand.
     """
     document, digest = f"stimuli catalog {path}", hashlib.sha256()
-    table, line_numbers = StimulusTable(), array("Q")
+    stimuli: list[Stimulus] = []
+    lines: dict[tuple[str, str], int] = {}
     datasets: set[str] = set()
     variables: dict[str, str] = {}
     problems: list[Problem] = []
@@ -242,23 +229,25 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
 
         stimulus, violations = _read_line(line)
         if stimulus is not None:
+            stimuli.append(stimulus)
             if stimulus.dataset_name not in datasets:
                 datasets.add(stimulus.dataset_name)
                 violations += _find_shared_variable(stimulus.dataset_name, variables)
-            table.append(stimulus)
-            line_numbers.append(number)
+            names = canonical_stimulus(stimulus.dataset_name, stimulus.image_identifier)
+            if (earlier := lines.setdefault(names, number)) != number:
+                value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
+                violations.append(Problem("", value, f"the same stimulus as in line {earlier}; stimuli must be unique"))
 
         problems += [Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in violations]
         if len(problems) >= MAX_PROBLEMS:
             problems.append(Problem("", "", f"lines after line {number} were not read"))
             break
 
-    problems += islice(_find_repeated_stimuli(table, line_numbers), max(MAX_PROBLEMS - len(problems), 0))
-    if not table and not problems:
+    if not stimuli and not problems:
         problems.append(Problem("", "", "is empty; one line per stimulus is needed"))
     if problems:
         raise ContractError(document, problems)
-    return Catalog(path, table, digest.hexdigest())
+    return Catalog(path, tuple(stimuli), digest.hexdigest())
 
 
 def _read_line(line: bytes) -> tuple[Stimulus | None, list[Problem]]:
@@ -275,14 +264,6 @@ def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterat
         if earlier != index:
             rule = f"the same name as {prefix}/{earlier}/model_name, {short_json(models[earlier].model_name)}"
             yield Problem(f"{prefix}/{index}/model_name", short_json(entry.model_name), rule + "; names must be unique")
-
-
-def _find_repeated_stimuli(table: StimulusTable, line_numbers: Sequence[int]) -> Iterator[Problem]:
-    for index, earlier in table.repeated():
-        stimulus = table[index]
-        value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
-        same = f"the same stimulus as in line {line_numbers[earlier]}; stimuli must be unique"
-        yield Problem("", value, f"line {line_numbers[index]}: {same}")
 
 
 def _find_shared_variable(dataset: str, variables: dict[str, str]) -> Iterator[Problem]:

@@ -8,17 +8,11 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlalchemy.orm import Session
-
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
 from headstart.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.schema import Team as Track
-from headstart.contract.submissions import KEYS
 from headstart.portal.settings import Settings
-from headstart.portal.tables import FactRow, Kind
-
-BASES = "bases"
 
 
 @dataclass(frozen=True)
@@ -29,28 +23,31 @@ class Documents:
         challenge: Its rules.
         registry: Its models.
         catalog: Its stimuli.
-        pairs: The models and the stimuli of each score, by team of the contract and kind. A submission keeps the models
-            or the stimuli that it names; only the others may be held out.
+        held_out: The models and the stimuli of the held-out score, by team of the contract. A submission keeps the
+            models or the stimuli that it names; only the others are held out.
         extraction: The settings of the extraction that change scores.
     """
 
     challenge: Challenge
     registry: Registry
     catalog: Catalog
-    pairs: dict[str, tuple[Registry, Catalog]]
+    held_out: dict[Track, tuple[Registry, Catalog]]
     extraction: dict[str, object]
 
-    def kinds(self, track: Track) -> list[Kind]:
-        """Return the kinds of scores that submissions of a team of the contract have."""
-        return ["public", "held_out"] if basis_key(track, "held_out") in self.pairs else ["public"]
+    def pairs(self, track: Track) -> list[tuple[Registry, Catalog]]:
+        """Return the models and stimuli of a team's public score, and those of its held-out score if it has one."""
+        hidden = self.held_out.get(track)
+        return [(self.registry, self.catalog), *([hidden] if hidden else [])]
 
     @cached_property
-    def bases(self) -> dict[str, str]:
-        """The basis of each score, by team of the contract and kind."""
+    def bases(self) -> dict[Track, str]:
+        """The basis of a score, by team of the contract."""
         rest = [self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
-        parts = {key: [[document.sha256 for document in pair], *rest] for key, pair in self.pairs.items()}
+        tracks: tuple[Track, ...] = ("blue", "red")
+        parts = {track: [[each.sha256 for pair in self.pairs(track) for each in pair], *rest] for track in tracks}
         return {
-            key: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for key, part in parts.items()
+            track: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
+            for track, part in parts.items()
         }
 
 
@@ -62,20 +59,9 @@ def read_documents(settings: Settings) -> Documents:
     """
     rules = read_challenge(challenge_path(settings.challenge))
     registry, catalog = read_registry(registry_path(settings.registry)), read_catalog(catalog_path(settings.catalog))
-    pairs = {basis_key(track, "public"): (registry, catalog) for track in KEYS}
+    held_out: dict[Track, tuple[Registry, Catalog]] = {}
     if settings.held_out_registry is not None:
-        pairs[basis_key("red", "held_out")] = read_registry(registry_path(settings.held_out_registry)), catalog
+        held_out["red"] = read_registry(registry_path(settings.held_out_registry)), catalog
     if settings.held_out_catalog is not None:
-        pairs[basis_key("blue", "held_out")] = registry, read_catalog(catalog_path(settings.held_out_catalog))
-    return Documents(rules, registry, catalog, pairs, settings.extraction.score_settings)
-
-
-def basis_key(track: str, kind: str) -> str:
-    """Return the key of a basis."""
-    return f"{track}/{kind}"
-
-
-def read_bases(session: Session) -> dict[str, str]:
-    """Return what scores are computed from, as the server recorded it; nothing before its first start."""
-    fact = session.get(FactRow, BASES)
-    return {} if fact is None else json.loads(fact.value)
+        held_out["blue"] = registry, read_catalog(catalog_path(settings.held_out_catalog))
+    return Documents(rules, registry, catalog, held_out, settings.extraction.score_settings)

@@ -17,7 +17,6 @@ from headstart.metrics.arrays import Array, Floats, is_tensor, namespace
 from headstart.metrics.similarity.centred_embedding import (
     CentredEmbedding,
     Embedding,
-    Workspace,
     matrix_of_pairs,
     precision,
     read_embeddings,
@@ -34,7 +33,7 @@ def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
     Raises:
         ValueError: It contains NaN or infinity.
     """
-    values = x.centred(slice(None), Workspace())
+    values = x.centred()
     largest = float(abs(values).max())
     # First by the largest value, so that squares neither vanish nor exceed float64.
     values /= largest
@@ -42,8 +41,8 @@ def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
     values /= norm
     if not np.isfinite(float(values.sum())):
         raise ValueError(f"{x.name}: contains NaN or infinity")
-    given = x.values[:]
-    highest = max(abs(float(given.max())), abs(float(given.min())))
+    original = x.values[:]
+    highest = max(abs(float(original.max())), abs(float(original.min())))
     n, d = values.shape
     return values, precision(x.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 
