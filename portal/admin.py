@@ -1,18 +1,19 @@
-"""The organisers' commands, such as `headstart portal admin add-team NAME`, and the files that `export` writes.
+"""The organisers' commands, such as `headstart portal admin teams add NAME`, and the files that `export` writes.
 
 A command is a method: its arguments are those of the command line, its docstring is the help, and the sentence that it
 returns is printed.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session, joinedload, undefer
+from sqlalchemy.orm import Session, undefer
 
+from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_texts
@@ -22,21 +23,27 @@ from headstart.output.printable import print_written, printable, say
 from headstart.output.tables import format_number, print_table
 from headstart.portal import teams
 from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
-from headstart.portal.documents import read_documents
-from headstart.portal.queue import find_submission, score_again
+from headstart.portal.documents import Documents, read_bases, read_documents
+from headstart.portal.intake import find_submission, hide, score_again, set_closed
 from headstart.portal.settings import Settings, make_settings, settings_parser
-from headstart.portal.submissions import find_held_back, rank_teams, read_records
-from headstart.portal.tables import SCORE_NAMES, SubmissionRow
+from headstart.portal.submissions import (
+    HELD_OUT,
+    PAGE_LENGTH,
+    PUBLIC,
+    find_held_back,
+    rank_teams,
+    read_records,
+    select_submissions,
+)
+from headstart.portal.tables import SCORE_NAMES, EventRow, ScoringRow, SubmissionRow, event_as_json
 
 BOARD_NAMES = ("rank", "participant", "submission", *SCORE_NAMES, "held_out_score", "received", "submissions")
-SUBMISSION_NAMES = (
-    *("id", "track", "received", "sha256", "hidden", "state", "ended", "note", "error", "basis"),
-    *(*SCORE_NAMES, "held_out_score"),
-)
+SUBMISSION_NAMES = ("id", "track", "received", "size", "sha256", "hidden", "problems")
+SCORING_NAMES = ("kind", "state", "basis", "attempt", "ended", "note", "error", *SCORE_NAMES)
 
 
 class Organiser:
-    """The commands, by the names of the methods.
+    """The commands: the words of one are the name of its method.
 
     Args:
         settings: The portal's settings.
@@ -47,7 +54,7 @@ class Organiser:
         self._settings = settings
         self._database = database
 
-    def add_team(self, name: str) -> str:
+    def teams_add(self, name: str) -> str:
         """Add a team, or let a revoked one in again, and print its token.
 
         Args:
@@ -57,7 +64,7 @@ class Organiser:
             token = teams.add_team(session, name)
         return f"{name} has the token {token}, which is not shown again."
 
-    def list_teams(self) -> str:
+    def teams_list(self) -> str:
         """List all teams."""
         rows = [["team", "added (UTC)", "state", "submissions"]]
         with self._database.reading() as session:
@@ -67,7 +74,7 @@ class Organiser:
         print_table("Teams", rows)
         return ""
 
-    def revoke_team(self, name: str) -> str:
+    def teams_revoke(self, name: str) -> str:
         """Revoke a team's token; its submissions and scores stay.
 
         Args:
@@ -75,79 +82,102 @@ class Organiser:
         """
         with self._database.writing() as session:
             teams.revoke_team(session, name)
-        return f"{name} can no longer submit. `add-team` prints a new token for it."
+        return f"{name} can no longer submit. `teams add` prints a new token for it."
 
-    def list_submissions(self) -> str:
-        """List the submissions of all teams, with errors of scorings."""
-        bases = read_documents(self._settings).bases
+    def teams_remove(self, name: str) -> str:
+        """Delete a team with all of its submissions and scores.
+
+        Args:
+            name: Name of the team.
+        """
+        with self._database.writing() as session:
+            count = teams.remove_team(session, name)
+        return f"{name} is gone, with its submissions: {count}."
+
+    def submissions_list(self) -> str:
+        """List the latest 100 submissions of all teams, with errors of scorings."""
         with self._database.reading() as session:
-            records = read_records(session, bases)
-            failed = select(SubmissionRow).where(SubmissionRow.error != "").order_by(SubmissionRow.id.desc())
-            errors = [f"{row.id}: {printable(row.error)}" for row in session.scalars(failed)]
+            records = read_records(session)
+            failed = select(ScoringRow).where(ScoringRow.error != "").order_by(ScoringRow.id.desc())
+            errors = session.scalars(failed.limit(PAGE_LENGTH)).all()
 
         rows = [["number", "participant", "team", "received (UTC)", "state", "score", ""]]
         for each in records:
             remark = "hidden" if each["hidden"] else "held back" if each["held_back"] else ""
-            received, score = f"{each['received']:%Y-%m-%d %H:%M}", format_number(each["score"], ".6f")
-            name = printable(each["participant"])
-            rows.append([str(each["id"]), name, each["team"], received, each["state"], score, remark])
+            cells = [
+                str(each["id"]),
+                printable(each["participant"]),
+                each["team"],
+                f"{each['received']:%Y-%m-%d %H:%M}",
+            ]
+            rows.append([*cells, each["state"], format_number(each["score"], ".6f"), remark])
         print_table("Submissions", rows)
-        for error in errors:
-            say(error)
+        for scoring in errors:
+            say(f"{scoring.submission_id}, {scoring.kind} score: {printable(scoring.error)}")
+        return "`export` writes all of them." if len(records) == PAGE_LENGTH else ""
+
+    def submissions_show(self, number: int) -> str:
+        """Print a submission with its document, its problems, scores and errors as JSON.
+
+        Args:
+            number: Number of the submission.
+        """
+        with self._database.reading() as session:
+            find_submission(session, number)
+            (whole,) = whole_submissions(session, number)
+        for line in json.dumps(whole, indent=1, default=datetime.isoformat).splitlines():
+            say(line)
         return ""
 
-    def rescore(self, which: int | Literal["failed", "held_back"]) -> str:
+    def submissions_rescore(self, which: int | Literal["failed", "held_back"]) -> str:
         """Score submissions again.
 
         Args:
-            which: Number of a submission; `failed`, all that could not be scored; or `held_back`, all that were scored
-                with other documents or rules.
+            which: Number of a submission; `failed`, all with a failed score, including held-out scores; or `held_back`,
+                all that were scored with other documents or rules.
         """
-        bases = read_documents(self._settings).bases
+        documents = read_documents(self._settings)
         with self._database.writing() as session:
             if which == "failed":
-                numbers = list(session.scalars(select(SubmissionRow.id).where(SubmissionRow.state == "failed")))
+                numbers = list(session.scalars(select(ScoringRow.submission_id).where(ScoringRow.state == "failed")))
             else:
-                numbers = find_held_back(session, bases) if which == "held_back" else [which]
-            score_again(session, numbers)
-        return f"Submissions in the queue again: {len(numbers)}. A score counts until there is a new one."
+                numbers = find_held_back(session, read_bases(session)) if which == "held_back" else [which]
+            count = score_again(session, numbers, documents)
+        return f"Submissions in the queue again: {count}. A score counts until there is a new one."
 
-    def hide(self, number: int) -> str:
+    def submissions_hide(self, number: int) -> str:
         """Remove a submission from the leaderboard.
 
         Args:
             number: Number of the submission.
         """
         with self._database.writing() as session:
-            find_submission(session, number).hidden = True
-        return f"Submission {number} is on no leaderboard; `unhide` shows it again."
+            hide(session, number, True)
+        return f"Submission {number} is on no leaderboard; `submissions unhide` shows it again."
 
-    def unhide(self, number: int) -> str:
+    def submissions_unhide(self, number: int) -> str:
         """Show a hidden submission on the leaderboard again.
 
         Args:
             number: Number of the submission.
         """
         with self._database.writing() as session:
-            find_submission(session, number).hidden = False
+            hide(session, number, False)
         return f"Submission {number} is shown again."
 
     def export(self, folder: str) -> str:
-        """Write leaderboards as they are shown, and all submissions with their documents and scores.
+        """Write leaderboards as they are shown, all submissions with documents and scorings, and the log.
 
         Args:
             folder: Folder to write to. Existing files of the same names are replaced.
         """
         documents, target = read_documents(self._settings), output_folder("folder", Path(folder))
-        texts = {}
         with self._database.reading() as session:
-            for track in KEYS:
-                standings = rank_teams(session, documents, track, datetime.now(UTC)).standings
-                cells = [[escape_cell(line[name]) for name in BOARD_NAMES] for line in standings]
-                texts[f"leaderboard_{track}.csv"] = csv_text(BOARD_NAMES, cells)
-            lines = [json.dumps(each, default=datetime.isoformat) for each in whole_submissions(session)]
-            texts["submissions.jsonl"] = "".join(f"{line}\n" for line in lines)
-            held_back = len(find_held_back(session, documents.bases))
+            texts = {f"leaderboard_{track}.csv": _board(session, documents, track) for track in KEYS}
+            texts["submissions.jsonl"] = _lines(whole_submissions(session))
+            events = session.scalars(select(EventRow).order_by(EventRow.id))
+            texts["log.jsonl"] = _lines([{**event_as_json(event), "public": event.public} for event in events])
+            held_back = len(find_held_back(session, read_bases(session)))
 
         paths = write_texts(target, texts)
         for path in paths:
@@ -155,6 +185,18 @@ class Organiser:
             path.chmod(0o600)
         print_written(paths)
         return f"Scored by other documents or rules, and on no leaderboard: {held_back}." if held_back else ""
+
+    def close(self) -> str:
+        """Refuse submissions until `open`; those in the queue are still scored."""
+        with self._database.writing() as session:
+            set_closed(session, True)
+        return "Submissions are closed. Those in the queue are still scored."
+
+    def open(self) -> str:
+        """Accept submissions again."""
+        with self._database.writing() as session:
+            set_closed(session, False)
+        return "Submissions are open."
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -164,22 +206,28 @@ def main(args: Sequence[str] | None = None) -> None:
         args: Settings, the command and its arguments; those of the process by default.
     """
     parser = settings_parser("Run the challenge of a portal: teams, submissions, and their export.")
-    commands = parser.add_subcommands(dest="command", help="Commands:")
+    groups = {"": parser.add_subcommands(dest="command", help="Commands:")}
     for method in (name for name in vars(Organiser) if not name.startswith("_")):
+        first, _, last = method.rpartition("_")
+        if first not in groups:
+            group = OneLineErrorParser(description=f"Commands about {first}.")
+            groups[""].add_subcommand(first, group, help=f"Commands about {first}.")
+            groups[first] = group.add_subcommands(dest="action", help="Commands:")
         text = (getattr(Organiser, method).__doc__ or "").partition("\n")[0]
         command = OneLineErrorParser(description=text)
         command.add_method_arguments(Organiser, method, as_group=False, as_positional=True)
-        commands.add_subcommand(method.replace("_", "-"), command, help=text)
+        groups[first].add_subcommand(last, command, help=text)
 
     with one_line_errors():
         parsed = parser.parse_args(args)
-        values = parsed[parsed.command]
-        settings = make_settings(parser.instantiate(parsed))
-        _run(parsed.command.replace("-", "_"), settings, values.as_dict() if values else {})
+        method, values = parsed.command, parsed[parsed.command]
+        if method in groups:
+            method, values = f"{method}_{values.action}", values[values.action]
+        _run(method, make_settings(parser.instantiate(parsed)), values.as_dict() if values else {})
 
 
 def _run(method: str, settings: Settings, values: dict[str, Any]) -> None:
-    database = Database(settings.folder)
+    database = Database(settings.database_url)
     try:
         make_private_folder(settings.folder)
         database.create_tables()
@@ -193,16 +241,32 @@ def _run(method: str, settings: Settings, values: dict[str, Any]) -> None:
         database.close()
 
 
-def whole_submissions(session: Session) -> list[dict[str, Any]]:
-    """Return all submissions with their documents and scores, as organisers may read them."""
-    large = [undefer(SubmissionRow.content), undefer(SubmissionRow.document), undefer(SubmissionRow.held_out_document)]
-    query = select(SubmissionRow).order_by(SubmissionRow.id).options(joinedload(SubmissionRow.team), *large)
+def whole_submissions(session: Session, *numbers: int) -> list[dict[str, Any]]:
+    """Return submissions with their documents and scorings, as organisers may read them; without numbers, all."""
+    chosen = [SubmissionRow.id.in_(numbers)] if numbers else []
+    query = select_submissions(*chosen).order_by(SubmissionRow.id)
+    loaded = query.options(undefer(SubmissionRow.content), undefer(PUBLIC.document), undefer(HELD_OUT.document))
     return [
         {
-            "participant": row.team.name,
+            "participant": team,
             **{name: getattr(row, name) for name in SUBMISSION_NAMES},
-            "document": row.content.decode(errors="replace"),
-            "results": [json.loads(each) for each in (row.document, row.held_out_document) if each is not None],
+            # Of one that was refused on arrival, the document is not kept.
+            "document": None if row.content is None else row.content.decode(errors="replace"),
+            "scorings": [_as_scoring(each) for each in scorings if each is not None],
         }
-        for row in session.scalars(query)
+        for row, team, *scorings in session.execute(loaded)
     ]
+
+
+def _as_scoring(row: ScoringRow) -> dict[str, Any]:
+    numbers = {name: getattr(row, name) for name in SCORING_NAMES}
+    return {**numbers, "result": None if row.document is None else json.loads(row.document)}
+
+
+def _board(session: Session, documents: Documents, track: Track) -> str:
+    lines = rank_teams(session, documents, track, datetime.now(UTC)).standings
+    return csv_text(BOARD_NAMES, [[escape_cell(line[name]) for name in BOARD_NAMES] for line in lines])
+
+
+def _lines(records: Iterable[dict[str, Any]]) -> str:
+    return "".join(f"{json.dumps(record, default=datetime.isoformat)}\n" for record in records)

@@ -5,27 +5,33 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.error import URLError
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 from headstart.contract.problems import Problem
-from headstart.contract.untrusted_json import read_limited
+from headstart.contract.submissions import KEYS
+from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
 
 TOKEN_VARIABLE = "HEADSTART_TOKEN"
 WAITING = {"queue", "running"}
-ANSWER_SECONDS, MAX_BYTES = 120, 100_000_000
+# Statuses of a portal that can be asked again when it says.
+BUSY = {429, 503}
+ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
 POLL_SECONDS = 2.0
 Record = dict[str, Any]
 
 
-def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> None:
+def submit(
+    file: str, url: str, token: str | None = None, team: Literal["blue", "red"] | None = None, wait: bool = True
+) -> None:
     """Submit a document to a portal, and wait for its score.
 
     Run the same command again after Ctrl-C or a lost connection. It follows the same submission, which counts once.
@@ -34,6 +40,7 @@ def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> 
         file: The submission, in JSON.
         url: Address of the portal, such as https://challenge.example.org.
         token: Your token. The variable HEADSTART_TOKEN is safer, because no shell history keeps it.
+        team: Team of the contract; by default that of the document.
         wait: Whether to wait for the score.
 
     Raises:
@@ -41,15 +48,14 @@ def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> 
     """
     portal = Portal(url, token)
     try:
-        answer = portal.ask("/api/submissions", read_limited(Path(file).expanduser(), MAX_BYTES, file))
-        if "problems" in answer:
-            for problem in answer["problems"]:
-                say(str(Problem(**problem)))
-            raise UserError(f"file: {file} is refused")
-        record = _follow(portal, answer, wait)
+        content = read_limited(Path(file).expanduser(), portal.max_bytes, file)
+        track = team or _find_team(file, content)
+        record = _follow(portal, portal.ask(f"/api/submissions?team={track}", content), wait)
     except KeyboardInterrupt:
         say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
         raise
+    for problem in record["problems"]:
+        say(str(Problem(**problem)))
     if record["state"] not in {"scored", *WAITING}:
         raise UserError(f"file: submission {record['id']} of {file} has no score; its state is {record['state']}")
 
@@ -66,7 +72,7 @@ def list_submissions(url: str, token: str | None = None) -> None:
     """
     from headstart.output.tables import format_number, print_table
 
-    records = Portal(url, token).ask("/api/submissions")
+    records = list(Portal(url, token).submissions())
     rows = [["number", "team", "received (UTC)", "state", "place", "score", "debiased"]]
     for each in records:
         received, place = each["received"][:16].replace("T", " "), str(each["place_in_queue"] or "")
@@ -74,8 +80,8 @@ def list_submissions(url: str, token: str | None = None) -> None:
         rows.append([str(each["id"]), each["team"], received, each["state"], place, *scores])
     print_table(f"Submissions to {url}: {len(records)}", rows)
     for each in records:
-        if each["note"]:
-            say(f"{each['id']}: {each['note']}")
+        for reason in filter(None, [each["note"], *(str(Problem(**problem)) for problem in each["problems"][:1])]):
+            say(f"{each['id']}: {reason}")
 
 
 class Portal:
@@ -98,8 +104,13 @@ class Portal:
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
+        challenge = self.ask("/api/challenge")
+        if not isinstance(challenge, dict) or not isinstance(challenge.get("max_submission_bytes"), int):
+            raise self._explain(200, Message(), None)
+        self.max_bytes: int = challenge["max_submission_bytes"]
+
     def ask(self, path: str, content: bytes | None = None) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the portal's answer.
+        """Return the portal's answer, and wait while it is busy.
 
         Args:
             path: Path of the request.
@@ -108,22 +119,34 @@ class Portal:
         Raises:
             UserError: It cannot be reached, is no portal, or refuses the request.
         """
-        try:
-            request = Request(self._url + path, content, self._headers)
-            with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
-                status, headers, body = answer.status, answer.headers, answer.read(MAX_BYTES)
-        except (OSError, HTTPException, ValueError, OverflowError) as error:
-            cause = error.reason if isinstance(error, URLError) else error
-            reason = cause if isinstance(cause, str) else reason_of(cause)
-            raise UserError(f"url: {self._url} cannot be reached ({reason}); run the command again") from error
+        while True:
+            try:
+                request = Request(self._url + path, content, self._headers)
+                with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
+                    status, headers, body = answer.status, answer.headers, answer.read(MAX_ANSWER_BYTES)
+            except (OSError, HTTPException, ValueError, OverflowError) as error:
+                cause = error.reason if isinstance(error, URLError) else error
+                reason = cause if isinstance(cause, str) else reason_of(cause)
+                raise UserError(f"url: {self._url} cannot be reached ({reason}); run the command again") from error
 
-        document: Any = None
-        with suppress(ValueError, RecursionError):
-            document = json.loads(body)
-        is_list, is_record = isinstance(document, list), isinstance(document, dict) and "id" in document
-        if is_list or is_record or (status == 422 and isinstance(document, dict) and "problems" in document):
-            return document
-        raise self._explain(status, headers, document.get("error") if isinstance(document, dict) else None)
+            document: Any = None
+            with suppress(ValueError, RecursionError):
+                document = json.loads(body)
+            message = document.get("error") if isinstance(document, dict) else None
+            if status in {200, 201, 422} and document is not None and message is None:
+                return document
+            seconds = headers.get("Retry-After", "")
+            if status not in BUSY or not re.fullmatch(r"\d{1,4}", seconds):
+                raise self._explain(status, headers, message)
+            say(f"Retrying {self._url} in {seconds} s: {message or f'status {status}'}")
+            time.sleep(int(seconds))
+
+    def submissions(self) -> Iterator[Record]:
+        """Yield the participant's submissions, the latest first."""
+        page = self.ask("/api/submissions")
+        while page:
+            yield from page
+            page = self.ask(f"/api/submissions?before={page[-1]['id']}")
 
     def _explain(self, status: int, headers: Message, reason: str | None) -> UserError:
         if 300 <= status < 400:
@@ -140,6 +163,14 @@ class _EveryAnswer(HTTPErrorProcessor):
         return response
 
     https_response = http_response
+
+
+def _find_team(file: str, content: bytes) -> str:
+    document = parse_json(content, file)
+    teams = [team for team, key in KEYS.items() if isinstance(document, dict) and key in document]
+    if len(teams) != 1:
+        raise UserError(f"team: {file} has not one of the keys {', '.join(KEYS.values())}; give --team=blue or red")
+    return teams[0]
 
 
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:

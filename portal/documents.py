@@ -8,11 +8,17 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
+from sqlalchemy.orm import Session
+
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
 from headstart.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS
 from headstart.portal.settings import Settings
+from headstart.portal.tables import FactRow, Kind
+
+BASES = "bases"
 
 
 @dataclass(frozen=True)
@@ -23,31 +29,28 @@ class Documents:
         challenge: Its rules.
         registry: Its models.
         catalog: Its stimuli.
-        held_out: The models and the stimuli of the held-out score, by team of the contract. A submission keeps the
-            models or the stimuli that it names; only the others are held out.
+        pairs: The models and the stimuli of each score, by team of the contract and kind. A submission keeps the models
+            or the stimuli that it names; only the others may be held out.
         extraction: The settings of the extraction that change scores.
     """
 
     challenge: Challenge
     registry: Registry
     catalog: Catalog
-    held_out: dict[Track, tuple[Registry, Catalog]]
+    pairs: dict[str, tuple[Registry, Catalog]]
     extraction: dict[str, object]
 
-    def pairs(self, track: Track) -> list[tuple[Registry, Catalog]]:
-        """Return the models and stimuli of a team's public score, and those of its held-out score if it has one."""
-        hidden = self.held_out.get(track)
-        return [(self.registry, self.catalog), *([hidden] if hidden else [])]
+    def kinds(self, track: Track) -> list[Kind]:
+        """Return the kinds of scores that submissions of a team of the contract have."""
+        return ["public", "held_out"] if basis_key(track, "held_out") in self.pairs else ["public"]
 
     @cached_property
-    def bases(self) -> dict[Track, str]:
-        """The basis of a score, by team of the contract."""
+    def bases(self) -> dict[str, str]:
+        """The basis of each score, by team of the contract and kind."""
         rest = [self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
-        tracks: tuple[Track, ...] = ("blue", "red")
-        parts = {track: [[each.sha256 for pair in self.pairs(track) for each in pair], *rest] for track in tracks}
+        parts = {key: [[document.sha256 for document in pair], *rest] for key, pair in self.pairs.items()}
         return {
-            track: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
-            for track, part in parts.items()
+            key: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for key, part in parts.items()
         }
 
 
@@ -59,9 +62,20 @@ def read_documents(settings: Settings) -> Documents:
     """
     rules = read_challenge(challenge_path(settings.challenge))
     registry, catalog = read_registry(registry_path(settings.registry)), read_catalog(catalog_path(settings.catalog))
-    held_out: dict[Track, tuple[Registry, Catalog]] = {}
+    pairs = {basis_key(track, "public"): (registry, catalog) for track in KEYS}
     if settings.held_out_registry is not None:
-        held_out["red"] = read_registry(registry_path(settings.held_out_registry)), catalog
+        pairs[basis_key("red", "held_out")] = read_registry(registry_path(settings.held_out_registry)), catalog
     if settings.held_out_catalog is not None:
-        held_out["blue"] = registry, read_catalog(catalog_path(settings.held_out_catalog))
-    return Documents(rules, registry, catalog, held_out, settings.extraction.score_settings)
+        pairs[basis_key("blue", "held_out")] = registry, read_catalog(catalog_path(settings.held_out_catalog))
+    return Documents(rules, registry, catalog, pairs, settings.extraction.score_settings)
+
+
+def basis_key(track: str, kind: str) -> str:
+    """Return the key of a basis."""
+    return f"{track}/{kind}"
+
+
+def read_bases(session: Session) -> dict[str, str]:
+    """Return what scores are computed from, as the server recorded it; nothing before its first start."""
+    fact = session.get(FactRow, BASES)
+    return {} if fact is None else json.loads(fact.value)

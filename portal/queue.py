@@ -1,52 +1,52 @@
-"""The queue of submissions, which they enter when they are received or scored again.
+"""The queue of scorings: each is claimed under a lease and ends once.
 
-One process scores them in turn. It holds a file lock, which ends with it. Whatever it was scoring when it died is
-queued again by the next one.
+A worker prolongs the lease of the scoring that it works on. When the worker dies, the lease runs out and another worker
+claims the scoring with the next attempt number. Only the latest attempt can end a scoring, so a worker that was only
+believed to be dead changes nothing.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
-from headstart.contract.challenge import Challenge
-from headstart.contract.challenge_rules import find_untimely
-from headstart.contract.problems import ContractError, Problem
+from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
-from headstart.contract.submissions import Submission
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
-from headstart.portal.tables import MAX_ID, State, SubmissionRow, TeamRow, read_scores
+from headstart.portal.documents import basis_key, read_bases
+from headstart.portal.tables import QUEUE_ORDER, Kind, ScoringRow, State, log_event, read_scores
 
+LEASE = timedelta(seconds=30)
 MAX_TRIES = 10
-WAITING = ("queue", "running")
-# A submission that ended its process several times may do so again, and goes behind the others.
-QUEUE_ORDER = (SubmissionRow.tries > 3, SubmissionRow.id)
-
-
-class Receipt(NamedTuple):
-    """The number of a submission, and whether the team had not submitted the document before."""
-
-    id: int
-    new: bool
+# Refused documents count against no quota of submissions, so little is kept of each.
+KEPT_PROBLEMS = 100
 
 
 @dataclass(frozen=True)
 class Job:
-    """A submission that is being scored.
+    """A claimed scoring.
 
     Attributes:
         id: Its number.
+        attempt: The attempt that may end it.
+        submission_id: The submission.
+        kind: Which of the submission's two scores.
         track: Team of the contract, `blue` or `red`.
+        basis: What it is computed from.
         content: The submitted document.
     """
 
     id: int
+    attempt: int
+    submission_id: int
+    kind: Kind
     track: Track
+    basis: str
     content: bytes
 
 
@@ -58,15 +58,15 @@ class Outcome:
         state: `scored`, `failed`, or `refused` where the rules have changed since it was submitted.
         note: Note for the team.
         error: Error for the organisers.
-        basis: What a score was computed from.
-        documents: The content of `score.json` of the public score, and of the held-out one if there is one, as JSON.
+        document: The content of `score.json` of a `scored` one, as JSON.
+        problems: Problems for which it is refused.
     """
 
     state: State
     note: str = ""
     error: str = ""
-    basis: str = ""
-    documents: list[str] = field(default_factory=list)
+    document: str = ""
+    problems: list[Problem] | None = None
 
 
 def failed(reason: str, error: str) -> Outcome:
@@ -80,120 +80,89 @@ def failed(reason: str, error: str) -> Outcome:
     return Outcome("failed", f"{note} The organisers can read the details and score it again.", error)
 
 
-def store_submission(
-    database: Database, challenge: Challenge, team_id: int, submission: Submission, now: datetime
-) -> Receipt:
-    """Queue a valid submission.
-
-    A document that the team has submitted before, and that waits or has a score, is not stored again: whoever sends it
-    twice, because an answer was lost, uses one attempt.
+def claim(database: Database, own_bases: Mapping[str, str] | None = None) -> Job | None:
+    """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
 
     Args:
         database: The portal's database.
-        challenge: The rules, whose dates and quotas hold.
-        team_id: The team that submits it.
-        submission: The submission.
-        now: Time at which it was received.
+        own_bases: What the process computes scores from, by team of the contract and kind; None for a stub.
 
     Returns:
-        The submission's number, and whether it is new.
+        The scoring; None where none is due, or no server has started yet.
 
     Raises:
-        ContractError: It is too early or too late, a quota is used up, or the team was revoked.
+        UserError: The server has recorded that scores are computed from something else.
     """
-    # The transaction serialises submissions: two at once might both use the last one of a quota.
+    now = datetime.now(UTC)
     with database.writing() as session:
-        team = session.get(TeamRow, team_id)
-        if team is None or team.revoked is not None:
-            raise ContractError.of("submission", "the team was revoked; ask the organisers")
-        counted = (
-            SubmissionRow.team_id == team_id,
-            SubmissionRow.track == submission.team,
-            counts_against_quota(),
-        )
-        same = session.scalar(select(SubmissionRow.id).where(SubmissionRow.sha256 == submission.sha256, *counted))
-        if same is not None:
-            return Receipt(same, new=False)
+        bases = read_bases(session)
+        if own_bases is not None and not bases:
+            return None
+        if own_bases not in (None, bases):
+            raise UserError(
+                "settings: this worker has read other documents or rules than the server; restart both with the same "
+                "settings"
+            )
 
-        earlier = session.scalars(select(SubmissionRow.received).where(*counted)).all()
-        problems: list[Problem] = find_untimely(challenge, submission.team, earlier, now)
-        if problems:
-            raise ContractError("submission", problems)
-        row = SubmissionRow(
-            team_id=team_id,
-            track=submission.team,
-            content=submission.content,
-            sha256=submission.sha256,
-            received=now,
-        )
-        session.add(row)
-        session.flush()
-        return Receipt(row.id, new=True)
-
-
-def counts_against_quota() -> ColumnElement[bool]:
-    """Return the condition of submissions that count against quotas: they have a score, or still may get one."""
-    has_score = and_(SubmissionRow.score.is_not(None), SubmissionRow.state != "refused")
-    return or_(SubmissionRow.state.in_(WAITING), has_score)
-
-
-def requeue(database: Database) -> None:
-    """Queue what a process that has ended was scoring again."""
-    with database.writing() as session:
-        session.execute(update(SubmissionRow).where(SubmissionRow.state == "running").values(state="queue"))
-
-
-def claim(database: Database) -> Job | None:
-    """Begin with the first submission that waits; None where none does."""
-    with database.writing() as session:
-        query = select(SubmissionRow).where(SubmissionRow.state == "queue").order_by(*QUEUE_ORDER).limit(1)
-        row = session.scalar(query)
+        abandoned = and_(ScoringRow.state == "running", ScoringRow.lease_until < now)
+        query = select(ScoringRow).where(or_(ScoringRow.state == "queue", abandoned)).order_by(*QUEUE_ORDER).limit(1)
+        row = session.scalar(query.with_for_update(skip_locked=True))
         if row is None:
             return None
         if row.tries >= MAX_TRIES:
             error = f"the worker ended {MAX_TRIES} times while scoring this submission"
-            _end(row, failed(error, error))
+            _end(session, row, failed(error, error), row.basis, now)
             return None
-        row.state, row.tries = "running", row.tries + 1
-        return Job(row.id, row.track, row.content)
+
+        row.state, row.lease_until = "running", now + LEASE
+        row.attempt, row.tries = row.attempt + 1, row.tries + 1
+        submission = row.submission
+        basis = bases.get(basis_key(submission.track, row.kind), "")
+        assert submission.content is not None
+        return Job(row.id, row.attempt, submission.id, row.kind, submission.track, basis, submission.content)
 
 
-def finish(database: Database, job: Job, outcome: Outcome) -> None:
-    """End a scoring; one that has ended already stays as it is."""
+def prolong(database: Database, job: Job) -> bool:
+    """Prolong the lease of a claimed scoring; False where another attempt has it, or it is gone."""
     with database.writing() as session:
-        row = session.get(SubmissionRow, job.id)
-        if row is not None and row.state == "running":
-            _end(row, outcome)
+        changed = session.execute(update(ScoringRow).where(*_held(job)).values(lease_until=datetime.now(UTC) + LEASE))
+        return bool(changed.rowcount)  # type: ignore[attr-defined] # of an UPDATE
 
 
-def score_again(session: Session, numbers: Sequence[int]) -> None:
-    """Return submissions to the queue.
-
-    Raises:
-        UserError: A submission does not exist, or is being scored.
-    """
-    for number in numbers:
-        row = find_submission(session, number)
-        if row.state in WAITING:
-            raise UserError(f"which: submission {number} is being scored; wait for its end")
-        row.state, row.tries, row.note, row.error = "queue", 0, "", ""
+def finish(database: Database, job: Job, outcome: Outcome) -> bool:
+    """End a claimed scoring; False, without any change, where another attempt has it or it has ended."""
+    with database.writing() as session:
+        row = session.scalar(select(ScoringRow).where(*_held(job)).with_for_update())
+        if row is not None:
+            _end(session, row, outcome, job.basis, datetime.now(UTC))
+        return row is not None
 
 
-def find_submission(session: Session, number: int) -> SubmissionRow:
-    """Return a submission by its number; a UserError if there is none."""
-    row = session.get(SubmissionRow, number) if 0 < number <= MAX_ID else None
-    if row is None:
-        raise UserError(f"number: there is no submission {number}; `list-submissions` names all")
-    return row
+def limit_problems(problems: list[Problem], limit: int) -> list[Problem]:
+    """Return the first problems, and how many others there are."""
+    more = len(problems) - limit
+    return [*problems[:limit], Problem("", "", f"and {more:,} more problems")] if more > 0 else problems
 
 
-def _end(row: SubmissionRow, outcome: Outcome) -> None:
-    row.state, row.ended, row.note, row.error = outcome.state, datetime.now(UTC), outcome.note, outcome.error
+def _held(job: Job) -> tuple[Any, ...]:
+    return ScoringRow.id == job.id, ScoringRow.attempt == job.attempt, ScoringRow.state == "running"
+
+
+def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: datetime) -> None:
+    row.state, row.ended, row.lease_until = outcome.state, now, None
+    row.note, row.error = outcome.note, outcome.error
     # What fails leaves an earlier score as it is.
     if outcome.state == "scored":
-        document, hidden = [*outcome.documents, None][:2]
-        assert document is not None
-        row.basis, row.document, row.held_out_document = outcome.basis, document, hidden
-        row.held_out_score = None if hidden is None else json.loads(hidden)["score"]
-        for name, number in read_scores(json.loads(document)).items():
+        row.basis, row.document = basis, outcome.document
+        for name, number in read_scores(json.loads(outcome.document)).items():
             setattr(row, name, number)
+
+    submission = row.submission
+    if outcome.problems is not None:
+        submission.problems = [asdict(each) for each in limit_problems(outcome.problems, KEPT_PROBLEMS)]
+    kind = "" if row.kind == "public" else "held-out "
+    score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
+    message = f"{kind}{row.state}{score}. {outcome.error}".strip()
+    # Only organisers may read about held-out scores.
+    public = row.kind == "public" and row.state == "scored"
+    log_event(session, row.state, message, submission, public=public)

@@ -7,7 +7,7 @@ from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, is_out_of_memory
-from headstart.portal.documents import read_documents
+from headstart.portal.documents import basis_key, read_documents
 from headstart.portal.queue import Job, Outcome, failed
 from headstart.portal.settings import Settings
 
@@ -27,6 +27,9 @@ class Scorer:
     Args:
         settings: The settings.
 
+    Attributes:
+        bases: What it computes scores from, by team of the contract and kind.
+
     Raises:
         UserError: A document cannot be read.
     """
@@ -34,25 +37,26 @@ class Scorer:
     def __init__(self, settings: Settings) -> None:
         self._options = settings.extraction
         self._documents = read_documents(settings)
+        self.bases = self._documents.bases
 
     def __call__(self, job: Job) -> Outcome:
         """Score a submission, and return its end; only organisers see errors of models and stimuli."""
-        documents, rules = self._documents, self._documents.challenge
+        documents = self._documents
+        known, rules = (documents.registry, documents.catalog), documents.challenge
+        # Held-out documents may be named no more.
+        registry, catalog = documents.pairs.get(basis_key(job.track, job.kind), known)
         try:
-            submission = check_submission(
-                job.content, "submission", documents.registry, documents.catalog, job.track, rules
-            )
+            submission = check_submission(job.content, "submission", *known, job.track, rules)
         except ContractError as error:
             # It was valid when it was submitted.
-            return Outcome("refused", f"The rules have changed since it was submitted. {error}")
+            note = "The rules have changed since it was submitted."
+            return Outcome("refused", note, str(error), problems=error.problems)
 
         try:
-            setups = [ScoringSetup(*pair, self._options) for pair in documents.pairs(job.track)]
-            results = [score(submission, setup, rules.score.epsilon)[0] for setup in setups]
+            document, _ = score(submission, ScoringSetup(registry, catalog, self._options), rules.score.epsilon)
+            return Outcome("scored", document=json.dumps(document, allow_nan=False))
         except (UserError, OSError, RuntimeError, MemoryError) as error:
             return failed(_class_of(error), f"{type(error).__name__}: {error}")
-        texts = [json.dumps(result, allow_nan=False) for result in results]
-        return Outcome("scored", basis=documents.bases[job.track], documents=texts)
 
 
 def _class_of(error: Exception) -> str:

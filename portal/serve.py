@@ -46,16 +46,17 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     listening = _listen(settings)
     if settings.demonstration:
         _write_stimuli(settings)
-    # The process that scores would end at each start without them.
-    settings.find_datasets()
+    if settings.worker:
+        # The process that scores would end at each start without them.
+        settings.find_datasets()
 
     app = create_app(settings)
     portal: Portal = app.state.portal
 
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
     say(f"The portal is at {address}. Ctrl-C ends it.")
-    if held_back := portal.count_held_back():
-        command = "headstart portal admin rescore held_back"
+    if held_back := portal.held_back:
+        command = "headstart portal admin submissions rescore held_back"
         say(f"Scored with other documents or rules, and on no leaderboard: {held_back}. `{command}` scores them again.")
     if settings.demonstration:
         say(_demonstration_team(portal.database))
@@ -63,12 +64,14 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     stopping = threading.Event()
     worker = threading.Thread(target=keep_working, args=(args, stopping))
     try:
-        worker.start()
+        if settings.worker:
+            worker.start()
         with suppress(KeyboardInterrupt, Terminated):
             uvicorn.Server(server_config(app)).run(sockets=[listening])
     finally:
         stopping.set()
-        worker.join()
+        if settings.worker:
+            worker.join()
         listening.close()
 
 
@@ -124,8 +127,8 @@ def _demonstration_team(database: Database) -> str:
         with database.writing() as session:
             token = add_team(session, DEMONSTRATION_TEAM)
     except UserError:
-        command = f"headstart portal admin revoke-team {DEMONSTRATION_TEAM}"
-        return f"The team {DEMONSTRATION_TEAM!r} has a token. `{command}`, then `add-team`, prints another one."
+        command = f"headstart portal admin teams revoke {DEMONSTRATION_TEAM}"
+        return f"The team {DEMONSTRATION_TEAM!r} has a token. `{command}`, then `teams add`, prints another one."
     return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
 
 

@@ -1,5 +1,6 @@
 """An organiser's settings of a portal, which are the options of its commands."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
+from sqlalchemy.engine import URL
 
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
@@ -30,11 +32,17 @@ class Settings:
         held_out_registry: Unpublished models, for the held-out score of the Red Team; none by default.
         held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team; none by default.
         datasets: Folder with one folder per data set; by default that of HACKATHON_DATASET_ROOT.
-        data: Folder for the portal's own data, with its database.
+        data: Folder for the portal's own data.
+        database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default that of the
+            variable DATABASE_URL, else an SQLite file in `data`.
         host: Address to listen at; 0.0.0.0 for all addresses of the machine.
         port: Port to listen at; 0 for any free port.
         url: Address that browsers use, if it differs, such as https://challenge.example.org behind a proxy.
+        worker: Whether to run a worker beside the server; otherwise start one by `headstart portal worker`.
         max_submission_bytes: Largest size of a submission.
+        bytes_per_day: Bytes that a team can submit per day, including refused documents and their problems.
+        documents_per_minute: Documents that a team can submit or check per minute, and each address of visitors who are
+            not logged in can check.
         scoring_minutes: Longest time of a scoring; after it, the scoring fails and its worker restarts.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, to try the portal.
         extraction: How embeddings are computed.
@@ -47,10 +55,14 @@ class Settings:
     held_out_catalog: str | None = None
     datasets: str | None = None
     data: str = "runs/portal"
+    database: str | None = None
     host: str = "127.0.0.1"
     port: NonNegativeInt = 8000
     url: str | None = None
+    worker: bool = True
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
+    bytes_per_day: PositiveInt = 50_000_000
+    documents_per_minute: PositiveInt = 60
     scoring_minutes: PositiveInt = 120
     demonstration: bool = False
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
@@ -61,6 +73,12 @@ class Settings:
             raise UserError(
                 f"url: {self.url!r} is not a portal's address; give https:// or http:// and the host, without a path"
             )
+
+    @property
+    def database_url(self) -> str | URL:
+        """URL of the database."""
+        file = str((self.folder / "portal.sqlite3").absolute())
+        return self.database or os.environ.get("DATABASE_URL") or URL.create("sqlite", database=file)
 
     @property
     def folder(self) -> Path:

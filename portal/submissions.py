@@ -6,66 +6,119 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select
-from sqlalchemy.orm import Session, joinedload
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
+from sqlalchemy.orm import Session, aliased
 
 from headstart.contract.schema import Team as Track
-from headstart.portal.documents import Documents
-from headstart.portal.queue import QUEUE_ORDER, WAITING
-from headstart.portal.tables import SCORE_NAMES, SubmissionRow
+from headstart.portal.documents import BASES, Documents, basis_key, read_bases
+from headstart.portal.tables import QUEUE_ORDER, SCORE_NAMES, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
+# A program may submit invalid documents all day, and their list must not slow the portal down.
+PAGE_LENGTH = 100
 # Scores that differ by less are equal: the mean over the same models in another order may differ in the last bit.
 DECIMALS = 9
+WAITING = ("queue", "running")
 MEANS = ("mean_cka_biased", "mean_cka_debiased", "mean_cka_calibrated")
 PUBLIC_NAMES = ("contract_version", "team", "n_models", "n_stimuli", "pairwise", *MEANS)
+PUBLIC, HELD_OUT = aliased(ScoringRow), aliased(ScoringRow)
 Entry = dict[str, Any]
 
 
-def read_records(session: Session, bases: Mapping[Track, str], *conditions: ColumnElement[bool]) -> list[Entry]:
-    """Return the submissions that fulfil conditions as their teams may read them, the latest first.
+def select_submissions(*conditions: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Select submissions, each with its team's name, its public scoring and its held-out scoring, which may be None."""
+    return (
+        select(SubmissionRow, TeamRow.name, PUBLIC, HELD_OUT)
+        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
+        .outerjoin(PUBLIC, and_(PUBLIC.submission_id == SubmissionRow.id, PUBLIC.kind == "public"))
+        .outerjoin(HELD_OUT, and_(HELD_OUT.submission_id == SubmissionRow.id, HELD_OUT.kind == "held_out"))
+        .where(*conditions)
+    )
 
-    Args:
-        session: Session of the portal's database.
-        bases: What scores are computed from at present, by team of the contract.
-        conditions: The conditions.
-    """
-    query = select(SubmissionRow).where(*conditions).order_by(SubmissionRow.id.desc())
-    rows = session.scalars(query.options(joinedload(SubmissionRow.team)))
-    waiting = select(SubmissionRow.id).where(SubmissionRow.state == "queue").order_by(*QUEUE_ORDER)
-    places = {number: place for place, number in enumerate(session.scalars(waiting), 1)}
-    return [
-        {
-            "id": row.id,
-            "participant": row.team.name,
-            "team": row.track,
-            "received": row.received,
-            "sha256": row.sha256,
-            "hidden": row.hidden,
-            "state": row.state,
-            "held_back": row.score is not None and row.basis != bases[row.track],
-            "place_in_queue": places.get(row.id),
-            "note": row.note,
-            **{name: None if row.state == "refused" else getattr(row, name) for name in SCORE_NAMES},
-            "ended": row.ended,
-        }
-        for row in rows
-    ]
+
+def read_records(session: Session, *conditions: ColumnElement[bool]) -> list[Entry]:
+    """Return the latest 100 submissions that fulfil conditions as their teams may read them, the latest first."""
+    rows = session.execute(select_submissions(*conditions).order_by(SubmissionRow.id.desc()).limit(PAGE_LENGTH)).all()
+    waiting = select(ScoringRow.submission_id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
+    places = {number: place for place, number in enumerate(session.scalars(waiting.order_by(*QUEUE_ORDER)), 1)}
+    bases = read_bases(session)
+    return [_as_record(submission, team, public, places, bases) for submission, team, public, _ in rows]
+
+
+def _as_record(
+    submission: SubmissionRow, team: str, public: ScoringRow | None, places: dict[int, int], bases: Mapping[str, str]
+) -> Entry:
+    # One that was refused on arrival has no scoring.
+    scoring = public or ScoringRow(state="refused", note="")
+    is_refused = submission.problems is not None
+    scores = {name: None if is_refused else getattr(scoring, name) for name in SCORE_NAMES}
+    is_old = scores["score"] is not None and scoring.basis != bases.get(basis_key(submission.track, "public"))
+    return {
+        "id": submission.id,
+        "participant": team,
+        "team": submission.track,
+        "received": submission.received,
+        "sha256": submission.sha256,
+        "hidden": submission.hidden,
+        "problems": submission.problems or [],
+        "state": "refused" if is_refused else scoring.state,
+        "held_back": is_old,
+        "place_in_queue": None if is_refused else places.get(submission.id),
+        "note": scoring.note,
+        **scores,
+        "ended": scoring.ended,
+    }
 
 
 def find_public_score(session: Session, number: int) -> Entry:
     """Return the public part of a submission's `score.json`; empty without a score.
 
-    Its digests would reveal changes of documents, its timings the work done.
+    Its digests would reveal changes of held-out documents, its timings the work done.
     """
-    document = json.loads(session.scalar(select(SubmissionRow.document).where(SubmissionRow.id == number)) or "{}")
+    public = (ScoringRow.submission_id == number, ScoringRow.kind == "public")
+    document = json.loads(session.scalar(select(ScoringRow.document).where(*public)) or "{}")
     return {name: document[name] for name in PUBLIC_NAMES if name in document}
 
 
-def find_held_back(session: Session, bases: Mapping[Track, str]) -> list[int]:
-    """Return the numbers of submissions whose score is of other documents or rules, and that are not being scored."""
-    others = [and_(SubmissionRow.track == track, SubmissionRow.basis != basis) for track, basis in bases.items()]
-    ended = (SubmissionRow.score.is_not(None), SubmissionRow.state.not_in([*WAITING, "refused"]))
-    return list(session.scalars(select(SubmissionRow.id).where(or_(*others), *ended).order_by(SubmissionRow.id)))
+def count_submissions(session: Session) -> dict[str, int]:
+    """Count submissions by state."""
+    public = (ScoringRow.submission_id == SubmissionRow.id) & (ScoringRow.kind == "public")
+    state = case((SubmissionRow.problems.is_not(None), literal("refused")), else_=ScoringRow.state)
+    query = select(state, func.count()).select_from(SubmissionRow).outerjoin(ScoringRow, public).group_by(state)
+    return dict(session.execute(query).all())
+
+
+def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
+    """Return the numbers of submissions whose score is of other documents or rules, or that lack a held-out score.
+
+    A scoring that waits or runs will end by the documents of its time, and is left out.
+    """
+
+    def is_held_back(track: str, scorings: Mapping[str, ScoringRow | None]) -> bool:
+        for kind, row in scorings.items():
+            basis = bases.get(basis_key(track, kind))
+            # Held-out documents may be named after it was submitted.
+            if basis and (row is None or (row.score is not None and row.state not in WAITING and row.basis != basis)):
+                return True
+        return False
+
+    rows = session.execute(select_submissions(SubmissionRow.problems.is_(None)).order_by(SubmissionRow.id))
+    return [
+        row.id for row, _, public, hidden in rows if is_held_back(row.track, {"public": public, "held_out": hidden})
+    ]
+
+
+def record_bases(session: Session, bases: Mapping[str, str]) -> int:
+    """Record what scores are computed from at present, so that no process computes them from anything else.
+
+    Returns:
+        The number of submissions that must be scored again. A change is logged for everybody.
+    """
+    before, held_back = read_bases(session), len(find_held_back(session, bases))
+    session.merge(FactRow(name=BASES, value=json.dumps(bases)))
+    if held_back and before != bases:
+        message = f"Documents or rules have changed. Submissions that must be scored again: {held_back}."
+        log_event(session, "documents changed", message, public=True)
+    return held_back
 
 
 @dataclass(frozen=True)
@@ -96,31 +149,38 @@ def rank_teams(session: Session, documents: Documents, track: Track, now: dateti
         track: Team of the contract.
         now: The time.
     """
-    has_held_out = documents.challenge.is_over(now) and track in documents.held_out
-    shown = (SubmissionRow.track == track, SubmissionRow.state != "refused", SubmissionRow.hidden.is_(False))
-    query = select(SubmissionRow).where(*shown, SubmissionRow.score.is_not(None))
-    rows = session.scalars(query.order_by(SubmissionRow.received, SubmissionRow.id)).all()
-    current = [row for row in rows if row.basis == documents.bases[track]]
+    has_held_out = documents.challenge.is_over(now) and "held_out" in documents.kinds(track)
+    basis, hidden_basis = (documents.bases.get(basis_key(track, kind)) for kind in ("public", "held_out"))
+    shown = (SubmissionRow.track == track, SubmissionRow.problems.is_(None), SubmissionRow.hidden.is_(False))
+    query = select_submissions(*shown, PUBLIC.score.is_not(None)).order_by(SubmissionRow.received, SubmissionRow.id)
 
-    by_team: dict[int, list[SubmissionRow]] = {}
-    for row in current:
-        by_team.setdefault(row.team_id, []).append(row)
-    lines: list[Entry] = []
-    for submitted in by_team.values():
-        # Of equal scores, the first is the earliest.
-        best = max(submitted, key=lambda row: round(row.score or 0, DECIMALS))
-        lines.append(
-            {
-                "participant": best.team.name,
-                "submission": best.id,
-                **{name: getattr(best, name) for name in SCORE_NAMES},
-                "held_out_score": best.held_out_score if has_held_out else None,
-                "received": best.received,
-                "submissions": len(submitted),
-            }
-        )
+    lines: dict[int, list[Entry]] = {}
+    held_back = 0
+    for submission, team, public, hidden in session.execute(query):
+        has_hidden = has_held_out and hidden is not None and hidden.score is not None
+        held_back += public.basis != basis or (has_hidden and hidden.basis != hidden_basis)
+        if public.basis != basis:
+            continue
+        line = {
+            "participant": team,
+            "submission": submission.id,
+            **{name: getattr(public, name) for name in SCORE_NAMES},
+            "held_out_score": hidden.score if has_hidden and hidden.basis == hidden_basis else None,
+            "received": submission.received,
+        }
+        lines.setdefault(submission.team_id, []).append(line)
 
-    decisive = "held_out_score" if has_held_out else "score"
-    lines.sort(key=lambda line: (-round(line[decisive], DECIMALS), line["received"], line["submission"]))
-    standings = [{"rank": rank, **line} for rank, line in enumerate(lines, 1)]
-    return Board(standings, has_held_out, len(rows) - len(current))
+    # Of equal scores, the first is the earliest.
+    best = [
+        {**max(own, key=lambda line: round(line["score"], DECIMALS)), "submissions": len(own)} for own in lines.values()
+    ]
+
+    def order(line: Entry) -> tuple[Any, ...]:
+        # Participants whose held-out score is still missing come last, ordered by their public score.
+        hidden = line["held_out_score"]
+        is_missing = has_held_out and hidden is None
+        score = line["score"] if hidden is None else hidden
+        return is_missing, -round(score, DECIMALS), line["received"], line["submission"]
+
+    standings = [{"rank": rank, **line} for rank, line in enumerate(sorted(best, key=order), 1)]
+    return Board(standings, has_held_out, held_back)

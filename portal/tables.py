@@ -1,24 +1,26 @@
-"""The tables of the portal's database: teams, and their submissions with scores."""
+"""The tables of the portal's database: teams, submissions, their scorings, and the log in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import DateTime, Dialect, ForeignKey, LargeBinary, String, Text
-from sqlalchemy.orm import DeclarativeBase, Mapped, deferred, mapped_column, relationship
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, String, Text, or_, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
 from headstart.contract.schema import Team as Track
 
+Kind = Literal["public", "held_out"]
 State = Literal["queue", "running", "scored", "refused", "failed"]
 
-# The largest key of a row.
-MAX_ID = 2**63 - 1
+# The largest key in PostgreSQL.
+MAX_ID = 2**31 - 1
 
-# The numbers of a score: the score, where higher is better; by the debiased estimate and calibrated against chance; its
-# 95 % interval over stimuli; with the epsilon that the rules name. One that is undefined or not computed is null.
+
+# The numbers of one scoring: the score, where higher is better; by the debiased estimate and calibrated against chance;
+# its 95 % interval over stimuli; with the epsilon that the rules name. One that is undefined or not computed is null.
 SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
 
 
@@ -38,7 +40,7 @@ def read_scores(document: Mapping[str, Any]) -> dict[str, float | None]:
 class UtcTime(TypeDecorator[datetime]):
     """A time in UTC; SQLite stores no time zone."""
 
-    impl = DateTime
+    impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
@@ -47,13 +49,19 @@ class UtcTime(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Return a time of the database in UTC."""
-        return None if value is None else value.replace(tzinfo=UTC)
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class Table(DeclarativeBase):
     """Base of all tables."""
 
-    type_annotation_map = {datetime: UtcTime, str: Text}  # noqa: RUF012 - SQLAlchemy's own
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own
+        datetime: UtcTime,
+        list[dict[str, str]]: JSON(none_as_null=True),
+        str: Text,
+    }
 
 
 class TeamRow(Table):
@@ -69,23 +77,45 @@ class TeamRow(Table):
 
 
 class SubmissionRow(Table):
-    """A valid document that a team submitted, its state in the queue, and its latest score.
+    """A submitted document.
 
-    A score stays until another one replaces it, also while the submission is scored again or where that fails. `tries`
-    counts the attempts since it was queued. `basis` identifies the documents and rules of the score. A `hidden` one is
-    on no leaderboard.
+    A refused one has `problems`, and no `content` if it was refused on arrival. A `hidden` one is on no leaderboard.
     """
 
     __tablename__ = "submissions"
     id: Mapped[int] = mapped_column(primary_key=True)
     team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
     track: Mapped[Track] = mapped_column(String(8))
-    content: Mapped[bytes] = deferred(mapped_column(LargeBinary))
+    content: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
+    size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]
+    problems: Mapped[list[dict[str, str]] | None]
     hidden: Mapped[bool] = mapped_column(default=False)
-    state: Mapped[State] = mapped_column(String(8), default="queue", index=True)
+    team: Mapped[TeamRow] = relationship()
+
+
+class ScoringRow(Table):
+    """The scoring of a submission of one kind: its state in the queue, and its latest score.
+
+    A score stays until another one replaces it, also while the submission is scored again or where that fails. Only
+    the holder of the latest attempt may end a scoring. `tries` counts the attempts since it was queued. `basis`
+    identifies the documents and rules of the score.
+    """
+
+    __tablename__ = "scorings"
+    __table_args__ = (
+        Index("ix_scorings_one", "submission_id", "kind", unique=True),
+        Index("ix_scorings_queue", "state", "kind", "id"),
+    )
+    id: Mapped[int] = mapped_column(primary_key=True)
+    submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
+    kind: Mapped[Kind] = mapped_column(String(8))
+    state: Mapped[State] = mapped_column(String(8), default="queue")
+    attempt: Mapped[int] = mapped_column(default=0)
     tries: Mapped[int] = mapped_column(default=0)
+    queued: Mapped[datetime]
+    lease_until: Mapped[datetime | None]
     ended: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")
     error: Mapped[str] = mapped_column(default="")
@@ -96,7 +126,64 @@ class SubmissionRow(Table):
     low: Mapped[float | None]
     high: Mapped[float | None]
     with_epsilon: Mapped[float | None]
-    held_out_score: Mapped[float | None]
     document: Mapped[str | None] = deferred(mapped_column(Text))
-    held_out_document: Mapped[str | None] = deferred(mapped_column(Text))
-    team: Mapped[TeamRow] = relationship()
+    submission: Mapped[SubmissionRow] = relationship()
+
+
+class EventRow(Table):
+    """One line of the log; only organisers see those that are not public."""
+
+    __tablename__ = "events"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    kind: Mapped[str] = mapped_column(String(32))
+    public: Mapped[bool]
+    team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id"))
+    submission_id: Mapped[int | None] = mapped_column(ForeignKey("submissions.id"), index=True)
+    text: Mapped[str]
+
+
+class FactRow(Table):
+    """A fact about the portal as a whole, by name."""
+
+    __tablename__ = "facts"
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[str]
+
+
+# Public scores come first. A scoring that ended its process several times may do so again, and goes behind the others.
+QUEUE_ORDER = (ScoringRow.kind == "held_out", ScoringRow.tries > 3, ScoringRow.id)
+
+
+def log_event(
+    session: Session, kind: str, text: str, about: SubmissionRow | TeamRow | None = None, public: bool = False
+) -> None:
+    """Add a line to the log, which begins with the name of the submission that it is about.
+
+    Args:
+        session: Session of the change that the line is about; both are committed together.
+        kind: The event in a word.
+        text: The event in a sentence.
+        about: The submission or the participant concerned.
+        public: Whether everybody, or of a submission its team, may read the line.
+    """
+    event = EventRow(at=datetime.now(UTC), kind=kind, public=public, text=text)
+    if isinstance(about, SubmissionRow):
+        event.text = f"Submission {about.id} of {about.team.name} ({about.track.title()} Team): {text}"
+        event.submission_id, event.team_id = about.id, about.team_id
+    elif about is not None:
+        event.team_id = about.id
+    session.add(event)
+
+
+def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
+    """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
+    own = or_(EventRow.submission_id.is_(None), EventRow.team_id == (team.id if team else 0))
+    return session.scalars(
+        select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(100)
+    ).all()
+
+
+def event_as_json(event: EventRow) -> dict[str, Any]:
+    """Return a line of the log as JSON."""
+    return {"id": event.id, "time": event.at, "event": event.kind, "text": event.text}

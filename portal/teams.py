@@ -1,20 +1,19 @@
 """Teams and their tokens, which programs send and browsers keep.
 
-A token is 256 random bits. So its plain SHA-256 can be stored, and nobody can find one by trying: salts, slow digests
-and limits of attempts protect passwords of few bits.
+A token is 256 random bits, so its plain SHA-256 can be stored: salts and slow digests protect passwords of few bits.
 """
 
 import hashlib
 import secrets
 from datetime import UTC, datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
-from headstart.portal.tables import SubmissionRow, TeamRow
+from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
 TOKEN_BYTES = 32
 MAX_NAME_LENGTH = 64
@@ -29,37 +28,65 @@ def add_team(session: Session, name: str) -> str:
     Raises:
         UserError: The name is not valid, or a team that is not revoked has it.
     """
-    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_LENGTH):
+    # The compatible form of a single character has up to 18 letters.
+    is_line = name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_LENGTH
+    canonical = canonical_name(name[:MAX_NAME_LENGTH])
+    if not is_line or len(canonical) > 4 * MAX_NAME_LENGTH:
         raise UserError(f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters")
 
-    token, canonical = secrets.token_urlsafe(TOKEN_BYTES), canonical_name(name)
-    team = session.scalar(select(TeamRow).where(TeamRow.canonical == canonical))
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    team = session.scalar(select(TeamRow).where(TeamRow.canonical == canonical).with_for_update())
     if team is None:
         team = TeamRow(name=name, canonical=canonical, added=datetime.now(UTC))
         session.add(team)
     elif team.revoked is None:
-        raise UserError(f"name: there is a team {team.name!r}; for another token, run `revoke-team` first")
+        raise UserError(f"name: there is a team {team.name!r}; for another token, run `teams revoke` first")
+
     team.token_sha256, team.revoked = digest(token), None
+    session.flush()
+    log_event(session, "team added", f"The team {team.name} takes part.", team)
     return token
 
 
 def revoke_team(session: Session, name: str) -> None:
-    """Shut a team out at once; its submissions and scores stay.
+    """Shut a team out at once; its submissions and scores stay."""
+    team = find_team(session, name)
+    team.revoked = team.revoked or datetime.now(UTC)
+    log_event(session, "team revoked", f"The team {team.name} may submit nothing more.", team)
 
-    Raises:
-        UserError: There is no such team.
-    """
-    # Bytes that are no text cannot be part of a query.
-    query = select(TeamRow).where(TeamRow.canonical == canonical_name(name[:MAX_NAME_LENGTH]))
+
+def remove_team(session: Session, name: str) -> int:
+    """Delete a team with all that it submitted, and return the number of its submissions."""
+    team = find_team(session, name)
+    own = select(SubmissionRow.id).where(SubmissionRow.team_id == team.id)
+    count = session.scalar(select(func.count()).select_from(own.subquery())) or 0
+    # Scorings first: a process that ends one at this moment also writes a line of the log.
+    for row, condition in (
+        (ScoringRow, ScoringRow.submission_id.in_(own)),
+        (EventRow, EventRow.team_id == team.id),
+        (SubmissionRow, SubmissionRow.team_id == team.id),
+        (TeamRow, TeamRow.id == team.id),
+    ):
+        session.execute(delete(row).where(condition))
+    log_event(session, "team removed", f"The team {team.name} was removed with {count} submissions.")
+    return count
+
+
+def find_team(session: Session, name: str) -> TeamRow:
+    """Return the team of a name, locked; a UserError if there is none."""
+    # The lock lets others write lines of the log about the team. Bytes that are no text cannot be part of a query.
+    same = TeamRow.canonical == canonical_name(name[:MAX_NAME_LENGTH])
+    query = select(TeamRow).where(same).with_for_update(key_share=True)
     team = session.scalar(query) if name.isprintable() else None
     if team is None:
-        raise UserError(f"name: there is no team {name!r}; `list-teams` names all")
-    team.revoked = team.revoked or datetime.now(UTC)
+        raise UserError(f"name: there is no team {name!r}; `teams list` names all")
+    return team
 
 
 def list_teams(session: Session) -> list[tuple[TeamRow, int]]:
-    """Return all teams in the order of their names, and the number of submissions of each."""
-    query = select(TeamRow, func.count(SubmissionRow.id)).outerjoin(SubmissionRow)
+    """Return all teams in the order of their names, and the number of submissions of each that were not refused."""
+    valid = (SubmissionRow.team_id == TeamRow.id) & SubmissionRow.problems.is_(None)
+    query = select(TeamRow, func.count(SubmissionRow.id)).outerjoin(SubmissionRow, valid)
     return [(team, count) for team, count in session.execute(query.group_by(TeamRow.id).order_by(TeamRow.canonical))]
 
 

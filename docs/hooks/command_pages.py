@@ -40,18 +40,21 @@ def command_pages() -> Iterator[tuple[str, str]]:
             helps = {" ".join([name, *options]): _help_of([name, *options]) for options in options_of_tasks}
         if name == "portal admin":
             helps |= {
-                f"{name} {command}": _help_of([*name.split(), command, "--help"]) for command in _organisers_commands()
+                " ".join([name, *words]): _help_of([*name.split(), *words, "--help"])
+                for words in _organisers_commands()
             }
         shown = [f"## `headstart {title}`\n\n```text\n{text}\n```\n" for title, text in helps.items()]
         yield f"{FOLDER}/{_file(name)}", "\n".join([f"# `headstart {name}`\n", *shown])
 
 
-def _organisers_commands() -> list[str]:
-    """Return the commands of `headstart portal admin`, which are its methods."""
+def _organisers_commands() -> Iterator[list[str]]:
+    """Yield the words of the commands of `headstart portal admin`, which are its methods."""
     # Its packages are optional for everything but the site.
     from headstart.portal.admin import Organiser
 
-    return [name.replace("_", "-") for name in vars(Organiser) if not name.startswith("_")]
+    for method in (name for name in vars(Organiser) if not name.startswith("_")):
+        first, _, last = method.rpartition("_")
+        yield [*filter(None, (first, last))]
 
 
 def _file(name: str) -> str:

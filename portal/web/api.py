@@ -1,38 +1,57 @@
-"""The interface for programs: JSON under `/api` with a team's token as `Authorization: Bearer TOKEN`."""
+"""The interface for programs: JSON under `/api` with a team's token as `Authorization: Bearer TOKEN`; monitoring."""
 
-from datetime import UTC, datetime
-from typing import Annotated, Any
+import shutil
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, HTTPException, Path, Request
-from sqlalchemy import text
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 
-from headstart.contract.problems import ContractError
 from headstart.contract.schema import Team as Track
-from headstart.portal.submissions import Entry, find_public_score, rank_teams, read_records
-from headstart.portal.tables import MAX_ID, SubmissionRow
-from headstart.portal.web.responses import list_problems
+from headstart.contract.versions import Version, json_schemas
+from headstart.portal.database import UNAVAILABLE
+from headstart.portal.settings import Settings
+from headstart.portal.submissions import Entry, count_submissions, find_public_score, rank_teams, read_records
+from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, event_as_json, read_log
 from headstart.portal.web.security import Caller, Visitor
 from headstart.portal.web.state import PortalDependency
 
-router = APIRouter()
+router, monitoring = APIRouter(prefix="/api"), APIRouter()
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
+Before = Annotated[int, Query(ge=1, le=MAX_ID)]
+LOW = 2**30
+# Without any sign of a process for so long, none is at work.
+LATELY = timedelta(minutes=10)
 
 
-@router.get("/api/challenge")
+@router.get("/challenge")
 def read_rules(portal: PortalDependency) -> dict[str, Any]:
     """Return the challenge's rules, and whether submissions are accepted."""
+    with portal.database.reading() as session:
+        state = portal.find_state(session)
     return {
         **portal.challenge.model_dump(mode="json"),
-        "open": portal.state == "open",
+        "open": state == "open",
         "models": list(portal.documents.registry.entries),
         "stimuli": len(portal.documents.catalog.stimuli),
         "max_submission_bytes": portal.settings.max_submission_bytes,
     }
 
 
-@router.get("/api/stimuli")
+@router.get("/schemas/{name}")
+def read_schema(name: str, portal: PortalDependency, version: Version | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of a document, such as `blue_submission`, by default of the newest accepted version."""
+    schemas = json_schemas(version or portal.challenge.contract_versions[-1])
+    if name not in schemas:
+        raise HTTPException(404, f"There is no such schema. Schemas: {', '.join(schemas)}.")
+    return schemas[name]
+
+
+@router.get("/stimuli")
 def read_stimuli(portal: PortalDependency) -> Response:
     """Return the stimuli that the Red Team chooses from, as JSON lines."""
     if portal.challenge.rules("red") is None:
@@ -40,51 +59,50 @@ def read_stimuli(portal: PortalDependency) -> Response:
     return FileResponse(portal.documents.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
 
 
-@router.post("/api/validate")
-async def validate(request: Request, portal: PortalDependency, caller: Caller) -> dict[str, Any]:
-    """Return the problems of a document, without submitting it."""
-    try:
-        await portal.check(await request.body())
-    except ContractError as error:
-        return {"valid": False, "problems": list_problems(error)}
-    return {"valid": True, "problems": []}
+@router.post("/validate")
+async def validate(request: Request, portal: PortalDependency, visitor: Visitor, team: Track) -> dict[str, Any]:
+    """Return all problems of a document of a team of the contract, without submitting it."""
+    problems = await portal.check(request, visitor, team, await request.body())
+    return {"valid": not problems, "problems": problems}
 
 
-@router.post("/api/submissions")
-async def submit_document(request: Request, response: Response, portal: PortalDependency, caller: Caller) -> Entry:
-    """Submit the body as a document.
+@router.post("/submissions")
+async def submit_document(
+    request: Request, response: Response, portal: PortalDependency, caller: Caller, team: Track
+) -> Entry:
+    """Submit the body as a document of a team of the contract.
 
     The status is 201 for a new submission, 200 for one that the caller has submitted before, and 422 for a refused one.
     """
-    receipt = await portal.submit(caller, await request.body())
-    response.status_code = 201 if receipt.new else 200
+    receipt = await portal.submit(request, caller, team, await request.body())
+    record = await run_in_threadpool(read_submission, receipt.id, portal, caller)
+    response.status_code = 422 if record["state"] == "refused" else 201 if receipt.new else 200
     response.headers["Location"] = f"/api/submissions/{receipt.id}"
-    return await run_in_threadpool(read_submission, receipt.id, portal, caller)
+    return record
 
 
-@router.get("/api/submissions")
-def read_submissions(portal: PortalDependency, caller: Caller) -> list[Entry]:
-    """Return the caller's submissions, the latest first."""
+@router.get("/submissions")
+def read_submissions(portal: PortalDependency, caller: Caller, before: Before = MAX_ID) -> list[Entry]:
+    """Return the caller's latest submissions, the latest first, or those before one of them."""
     with portal.database.reading() as session:
-        return read_records(session, portal.documents.bases, SubmissionRow.team_id == caller.id)
+        return read_records(session, SubmissionRow.team_id == caller.id, SubmissionRow.id < before)
 
 
-@router.get("/api/submissions/{number}")
+@router.get("/submissions/{number}")
 def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> Entry:
     """Return one of a team's own submissions, and the result of its scoring.
 
     Raises:
         HTTPException: There is no such submission, or it is another team's; the answer is the same.
     """
-    conditions = (SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
     with portal.database.reading() as session:
-        records = read_records(session, portal.documents.bases, *conditions)
+        records = read_records(session, SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
         if not records:
             raise HTTPException(404, "There is no such submission, or it is another team's.")
         return {**records[0], "result": find_public_score(session, number)}
 
 
-@router.get("/api/leaderboard")
+@router.get("/leaderboard")
 def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
     """Return the leaderboard of a team of the contract, and the number of submissions to be scored again before."""
     with portal.database.reading() as session:
@@ -92,9 +110,71 @@ def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
     return {"held_back": board.held_back, "standings": board.standings}
 
 
-@router.get("/health")
-def check_health(portal: PortalDependency) -> dict[str, str]:
-    """Check that the server and its database answer: 200, or 503."""
+@router.get("/log")
+def read_events(portal: PortalDependency, visitor: Visitor) -> list[dict[str, Any]]:
+    """Return the latest lines of the log, the latest first."""
     with portal.database.reading() as session:
-        session.execute(text("SELECT 1 FROM teams"))
-    return {"status": "ok"}
+        events = read_log(session, visitor)
+    return [event_as_json(event) for event in events]
+
+
+@monitoring.get("/health")
+def check_health(portal: PortalDependency) -> Response:
+    """Check that the server and its database answer: 200, also where organisers must look at something, else 503."""
+    try:
+        portal.database.check_file()
+        with portal.database.reading() as session:
+            stalled = is_stalled(session, datetime.now(UTC))
+    except UNAVAILABLE:
+        return JSONResponse({"status": "failing", "warnings": ["The database does not answer, or was replaced."]}, 503)
+    warnings = [
+        f"The disk of the {name} folder has only {free / 2**20:,.0f} MB of free space."
+        for name, free in _free_bytes(portal.settings).items()
+        if free < LOW
+    ]
+    if stalled:
+        warnings.append("Submissions are waiting, but no worker is active. Check that one runs, and read its output.")
+    return JSONResponse({"status": "ok", "warnings": warnings})
+
+
+@monitoring.get("/metrics")
+def read_metrics(portal: PortalDependency) -> Response:
+    """Return metrics in Prometheus's text format."""
+    states, waiting = dict[str, float](), float("nan")
+    try:
+        with portal.database.reading() as session:
+            oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
+            states = {**dict.fromkeys(get_args(State), 0), **count_submissions(session)}
+        waiting = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
+    except UNAVAILABLE:
+        pass
+
+    registry = CollectorRegistry()
+    Gauge("headstart_database_up", "Whether the database answers.", registry=registry).set(bool(states))
+    Gauge("headstart_oldest_waiting_seconds", "Age of the queue.", registry=registry).set(waiting)
+    submissions = Gauge("headstart_submissions", "Submissions.", ["state"], registry=registry)
+    free = Gauge("headstart_free_bytes", "Free space on a folder's disk.", ["folder"], registry=registry)
+    for gauge, values in ((submissions, states), (free, _free_bytes(portal.settings))):
+        for label, value in values.items():
+            gauge.labels(label).set(value)
+    text = generate_latest(registry) + generate_latest(portal.registry)
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def is_stalled(session: Session, now: datetime) -> bool:
+    """Whether a scoring has been due for ten minutes, and no process has begun, prolonged or ended one meanwhile."""
+    since = now - LATELY
+    waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
+    due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))
+    signs = or_(ScoringRow.ended > since, ScoringRow.lease_until > since)
+    is_due, has_sign = (session.scalar(select(ScoringRow.id).where(each).limit(1)) for each in (due, signs))
+    return is_due is not None and has_sign is None
+
+
+def _free_bytes(settings: Settings) -> dict[str, int]:
+    """Return the free bytes on the disks of the folder of the portal's data and of the cache."""
+    folders = {"data": settings.folder.absolute(), "cache": settings.extraction.cache.absolute()}
+    return {
+        name: shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
+        for name, folder in folders.items()
+    }

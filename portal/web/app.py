@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from headstart.contract.problems import ContractError
 from headstart.portal.database import UNAVAILABLE
+from headstart.portal.intake import NotTakenError
 from headstart.portal.settings import Settings
 from headstart.portal.web import api, pages
 from headstart.portal.web.responses import answer_error
@@ -40,12 +40,13 @@ def create_app(settings: Settings) -> FastAPI:
     app.router.redirect_slashes = False
     app.state.portal = portal
     app.include_router(api.router)
+    app.include_router(api.monitoring)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     # The last one: its form for either team of the contract has an address of one part, whatever that is.
     app.include_router(pages.router)
     # A form also sends other fields and boundaries, and browsers double the line ends of the document.
     app.add_middleware(SecurityMiddleware, portal=portal, limit=2 * int(settings.max_submission_bytes) + 16_384)
 
-    for kind in (HTTPException, RequestValidationError, ClientDisconnect, ContractError, *UNAVAILABLE, Exception):
+    for kind in (HTTPException, RequestValidationError, ClientDisconnect, NotTakenError, *UNAVAILABLE, Exception):
         app.add_exception_handler(kind, answer_error)
     return app

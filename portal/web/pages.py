@@ -1,4 +1,4 @@
-"""The pages: overview and rules, forms, submissions, leaderboards. They have no scripts."""
+"""The pages: overview and rules, forms, submissions, leaderboards, log. They have no scripts."""
 
 import json
 from datetime import UTC, datetime
@@ -11,16 +11,15 @@ from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headstart.contract.challenge_rules import count_on_day
-from headstart.contract.problems import ContractError
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.queue import counts_against_quota
-from headstart.portal.submissions import rank_teams
-from headstart.portal.tables import SubmissionRow, TeamRow
+from headstart.portal.intake import counts_against_quota
+from headstart.portal.submissions import PAGE_LENGTH, rank_teams
+from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow, read_log
 from headstart.portal.teams import find_by_token
-from headstart.portal.web.api import Number, read_submission, read_submissions
-from headstart.portal.web.responses import COOKIE, list_problems, render
-from headstart.portal.web.security import Visitor
+from headstart.portal.web.api import Before, Number, read_submission, read_submissions
+from headstart.portal.web.responses import COOKIE, render
+from headstart.portal.web.security import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
 
 router = APIRouter(default_response_class=HTMLResponse)
@@ -31,7 +30,9 @@ LOGIN_SECONDS = 14 * 24 * 3600
 @router.get("/")
 def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the challenge and its rules."""
-    return render(request, "overview.html", visitor, address=portal.address(request))
+    with portal.database.reading() as session:
+        state = portal.find_state(session)
+    return render(request, "overview.html", visitor, state=state, address=portal.address(request))
 
 
 @router.get("/login")
@@ -45,6 +46,7 @@ def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Resp
     """Have the browser keep the token as a cookie that no script and no other site can read or use."""
     token = token.strip()
     if find_by_token(portal.database, token) is None:
+        portal.count("wrong tokens", request, None)
         return render(request, "login.html", None, 401, wrong=True)
     response, secure = RedirectResponse("/submissions", 303), portal.settings.behind_tls
     response.set_cookie(COOKIE, token, LOGIN_SECONDS, httponly=True, samesite="strict", secure=secure, path="/")
@@ -52,19 +54,21 @@ def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Resp
 
 
 @router.post("/logout")
-def log_out() -> Response:
+def log_out(request: Request, proof: Text = "") -> Response:
     """Have the browser forget the token."""
+    require_own_form(request, proof)
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
 
 
 @router.get("/submissions")
-def show_submissions(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
-    """Show the visitor's submissions."""
+def show_submissions(request: Request, portal: PortalDependency, visitor: Visitor, before: Before = MAX_ID) -> Response:
+    """Show the visitor's latest submissions, or those before one of them."""
     if visitor is None:
         return RedirectResponse("/login", 303)
-    return render(request, "submissions.html", visitor, records=read_submissions(portal, visitor))
+    records = read_submissions(portal, visitor, before)
+    return render(request, "submissions.html", visitor, records=records, more=len(records) == PAGE_LENGTH)
 
 
 @router.get("/submissions/{number}")
@@ -82,6 +86,14 @@ def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visito
     return render(request, "leaderboard.html", visitor, boards=boards)
 
 
+@router.get("/log")
+def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the log."""
+    with portal.database.reading() as session:
+        events = read_log(session, visitor)
+    return render(request, "log.html", visitor, events=events)
+
+
 @router.get("/{track}")
 def show_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the form of a team of the contract."""
@@ -94,45 +106,41 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
     # Browsers write the end of a line as two bytes.
     fields, size = len(portal.documents.registry.entries) + 8, 2 * int(portal.settings.max_submission_bytes) + 1024
     async with request.form(max_files=1, max_fields=fields, max_part_size=size) as form:
+        require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
             raise HTTPException(401, "You are no longer logged in. Log in again.")
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
         uploaded = await upload.read() if isinstance(upload, UploadFile) and upload.filename else None
         picked, is_check = [str(name) for name in form.getlist("models")], form.get("action") == "check"
 
-    values: dict[str, Any] = {"document": pasted, "picked": picked}
+    given: dict[str, Any] = {"document": pasted, "picked": picked}
     contents = [pasted.encode()] if pasted.strip() else []
     contents += [] if uploaded is None else [uploaded]
     contents += [json.dumps({KEYS["blue"]: picked}).encode()] if picked else []
     if len(contents) != 1:
         mistake = "Give one document: choose a file, paste its text, or pick models."
-        return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **values)
-
-    # Browsers do not send a file again that they have sent.
-    values["document"] = pasted if uploaded is None else uploaded.decode(errors="replace")
-    try:
-        if not is_check:
-            receipt = await portal.submit(visitor, contents[0], track)
-            return RedirectResponse(f"/submissions/{receipt.id}", 303)
-        await portal.check(contents[0], track)
-        problems = []
-    except ContractError as error:
-        problems = list_problems(error)
-    status = 422 if problems and not is_check else 200
-    return await run_in_threadpool(_form, request, portal, track, visitor, status, problems=problems, **values)
+        return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **given)
+    if is_check:
+        problems = await portal.check(request, visitor, track, contents[0])
+        # Browsers do not send a file again that they have sent.
+        given["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
+        return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **given)
+    receipt = await portal.submit(request, visitor, track, contents[0])
+    return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 
 def _form(
-    request: Request, portal: Portal, track: Track, team: TeamRow | None, status: int = 200, **values: Any
+    request: Request, portal: Portal, track: Track, team: TeamRow | None, status: int = 200, **given: Any
 ) -> Response:
-    """Show a form with its values, and the problems of the document if it was checked."""
+    """Show a form with what was given, and the problems of the document if it was checked."""
     rules = portal.challenge.rules(track)
     if rules is None:
         raise HTTPException(404, f"This challenge has no {track.title()} Team.")
-    counted = (SubmissionRow.team_id == (team and team.id), SubmissionRow.track == track, counts_against_quota())
+    own = (SubmissionRow.team_id == (team and team.id), SubmissionRow.track == track, counts_against_quota())
     with portal.database.reading() as session:
-        times = session.scalars(select(SubmissionRow.received).where(*counted)).all()
+        state = portal.find_state(session)
+        times = session.scalars(select(SubmissionRow.received).where(*own)).all()
 
     today = count_on_day(portal.challenge, times, datetime.now(UTC))
-    context = {"track": track, "rules": rules, "earlier": len(times), "today": today, **values}
+    context = {"track": track, "rules": rules, "state": state, "earlier": len(times), "today": today, **given}
     return render(request, "form.html", team, status, **context)

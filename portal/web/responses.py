@@ -1,6 +1,7 @@
 """Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
-from dataclasses import asdict
+import hashlib
+import hmac
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from headstart.contract.problems import ContractError
 from headstart.portal.database import UNAVAILABLE
+from headstart.portal.intake import NotTakenError
 from headstart.portal.tables import TeamRow
-from headstart.portal.web.state import Portal
+from headstart.portal.web.state import WAIT, Portal
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -33,11 +34,15 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-PROGRAM_PATHS = ("/api/", "/health")
-# More problems of one document are only counted: nobody reads them.
-MAX_PROBLEMS = 1000
+PROGRAM_PATHS = ("/api/", "/health", "/metrics")
 UNAVAILABLE_MESSAGE = "The portal cannot reach its database at present. Nothing was changed. Try again in a minute."
 DEFECT_MESSAGE = "The portal made an error. The organisers can find it in the server's output."
+
+
+def form_proof(request: Request) -> str:
+    """Return the hidden field of forms, which only a page of this portal can know; empty without a cookie."""
+    cookie = request.cookies.get(COOKIE, "")
+    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest() if cookie else ""
 
 
 def render(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> HTMLResponse:
@@ -51,7 +56,7 @@ def render(request: Request, name: str, team: TeamRow | None, status: int = 200,
         context: Further values of the template.
     """
     portal: Portal = request.app.state.portal
-    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path}
+    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path, "proof": form_proof(request)}
     return HTMLResponse(TEMPLATES.get_template(name).render(team=team, **shared, **context), status)
 
 
@@ -71,17 +76,12 @@ def error_response(request: Request, status: int, reason: str, headers: dict[str
     return page
 
 
-def list_problems(error: ContractError) -> list[dict[str, str]]:
-    """Return the first thousand problems of a document as JSON."""
-    return [asdict(problem) for problem in error.problems[:MAX_PROBLEMS]]
-
-
 async def answer_error(request: Request, error: Exception) -> Response:
-    """Answer a request that fails: it or its document is refused, the database is away, or the portal has a defect."""
+    """Answer a request that fails: it is refused, the database is away, or the portal has a defect."""
     if isinstance(error, HTTPException):
         return error_response(request, error.status_code, str(error.detail), dict(error.headers or {}))
-    if isinstance(error, ContractError):
-        return JSONResponse({"error": str(error), "problems": list_problems(error)}, 422)
+    if isinstance(error, NotTakenError):
+        return error_response(request, 403, str(error))
     if isinstance(error, RequestValidationError):
         where, message = error.errors()[0]["loc"], error.errors()[0]["msg"]
         if where[0] == "path":
@@ -90,6 +90,6 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return error_response(request, 400, "The request ended before its body did.")
     if isinstance(error, UNAVAILABLE):
-        return error_response(request, 503, UNAVAILABLE_MESSAGE, {"Retry-After": "30"})
+        return error_response(request, 503, UNAVAILABLE_MESSAGE, WAIT)
     # This one runs outside of the middleware that adds headers. The server prints the traceback.
     return error_response(request, 500, DEFECT_MESSAGE, HEADERS)

@@ -1,9 +1,10 @@
 """Who sends a request, and what is refused of all requests: other sites, other hosts, large bodies.
 
 Programs send the token of their team, and cookies open nothing for them. Browsers keep the token as a cookie, which no
-script and no other site can read or use. A form of another site's page is refused by its `Origin`.
+script and no other site can read or use.
 """
 
+import hmac
 from contextlib import suppress
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headstart.portal.tables import TeamRow
 from headstart.portal.teams import find_by_token
-from headstart.portal.web.responses import COOKIE, HEADERS, PROGRAM_PATHS, error_response
+from headstart.portal.web.responses import COOKIE, HEADERS, PROGRAM_PATHS, error_response, form_proof
 from headstart.portal.web.state import Portal, PortalDependency
 
 HSTS = "max-age=31536000"
@@ -25,10 +26,17 @@ CLOSE = {"Connection": "close"}
 
 
 def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
-    """Return the team of a page's cookie or of a program's token; None without either."""
+    """Return the team of a page's cookie or of a program's token; None without either.
+
+    Raises:
+        HTTPException: There were too many wrong tokens from this address within a minute.
+    """
     is_program = request.url.path.startswith(PROGRAM_PATHS)
     token = header_token(request) if is_program else request.cookies.get(COOKIE, "")
-    return find_by_token(portal.database, token) if token else None
+    team = find_by_token(portal.database, token) if token else None
+    if token and team is None:
+        portal.count("wrong tokens", request, None)
+    return team
 
 
 Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
@@ -52,6 +60,16 @@ def header_token(request: Request) -> str:
     """Return the token of the header `Authorization: Bearer TOKEN`; empty without one."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def require_own_form(request: Request, proof: str) -> None:
+    """Check that a form came from a page of this portal.
+
+    Raises:
+        HTTPException: Its hidden field is wrong.
+    """
+    if not (proof and hmac.compare_digest(form_proof(request).encode(), proof.encode())):
+        raise HTTPException(403, "The form belongs to another session. Log in, open the form again and send it again.")
 
 
 class SecurityMiddleware:
@@ -82,6 +100,8 @@ class SecurityMiddleware:
                     headers.setdefault(name, value)
                 if not scope["path"].startswith("/static/"):
                     headers.setdefault("Cache-Control", "no-store")
+                route = getattr(scope.get("route"), "path", "other")
+                self._portal.answers.labels(route, str(message["status"])).inc()
             await send(message)
 
         request = Request(scope)

@@ -1,28 +1,44 @@
-"""The state of a running server: the challenge, the database, and how documents arrive."""
+"""The state of a running server: the challenge, the database, limits, and how documents arrive."""
 
 import asyncio
 import re
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import Depends, HTTPException, Request
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+from prometheus_client import CollectorRegistry, Counter
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
-from headstart.contract.submissions import Submission, check_submission
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents
-from headstart.portal.queue import Receipt, store_submission
+from headstart.portal.intake import Receipt, find_problems, is_closed, store_submission
+from headstart.portal.queue import limit_problems
 from headstart.portal.settings import Settings
-from headstart.portal.submissions import find_held_back
+from headstart.portal.submissions import record_bases
 from headstart.portal.tables import TeamRow
+
+WRONG_TOKENS_PER_MINUTE = 20
+WAIT = {"Retry-After": "30"}
+MAX_WAIT_SECONDS = 60.0
+# More problems of one document are only counted: nobody reads them, and writing them would delay pages.
+MAX_PROBLEMS = 1000
 
 
 class Portal:
-    """The state of a running server. It creates the tables.
+    """The state of a running server. It creates the tables, and records what scores are computed from.
 
     Args:
         settings: The organiser's settings.
+
+    Attributes:
+        held_back: Number of submissions that must be scored again.
 
     Raises:
         UserError: A document cannot be read, or the tables are not the portal's.
@@ -32,21 +48,26 @@ class Portal:
         self.settings = settings
         self.documents = read_documents(settings)
         self.challenge = self.documents.challenge
-        self.database = Database(settings.folder)
+        self.database = Database(settings.database_url)
         self.database.create_tables()
+        with self.database.writing() as session:
+            self.held_back = record_bases(session, self.documents.bases)
+
         # One document at a time, so that a large one delays pages little.
-        self._checking = asyncio.Lock()
+        self._validating, self._checking = asyncio.Lock(), asyncio.Lock()
+        self.registry = CollectorRegistry()
+        self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._limits = {"documents": settings.documents_per_minute, "wrong tokens": WRONG_TOKENS_PER_MINUTE}
 
-    def count_held_back(self) -> int:
-        """Count the submissions that must be scored again, because documents or rules have changed."""
-        with self.database.reading() as session:
-            return len(find_held_back(session, self.documents.bases))
-
-    @property
-    def state(self) -> Literal["over", "ahead", "open"]:
-        """Whether submissions are accepted, and if not, why."""
+    def find_state(self, session: Session) -> Literal["over", "closed", "ahead", "open"]:
+        """Return whether submissions are accepted, and if not, why: by the dates, or by the organisers."""
         now = datetime.now(UTC)
-        return "over" if self.challenge.is_over(now) else "ahead" if self.challenge.is_ahead(now) else "open"
+        if self.challenge.is_over(now):
+            return "over"
+        if is_closed(session):
+            return "closed"
+        return "ahead" if self.challenge.is_ahead(now) else "open"
 
     def address(self, request: Request) -> str:
         """Return the address of the portal in browsers, without a slash at its end."""
@@ -54,31 +75,50 @@ class Portal:
         # Browsers leave out the scheme's own port (RFC 6454).
         return re.sub(r"^(http://.*):80$|^(https://.*):443$", r"\1\2", address)
 
-    async def check(self, content: bytes, track: Track | None = None) -> Submission:
-        """Check a document.
-
-        Args:
-            content: The document.
-            track: The team of the contract that it must be of; None for either.
+    def count(self, things: str, request: Request, team: TeamRow | None) -> None:
+        """Count what a request sends: by team, because behind some proxies all have one address, or by address.
 
         Raises:
-            ContractError: It breaks a rule.
-            HTTPException: It is too large.
+            HTTPException: There were too many within a minute.
         """
+        client = f"team {team.id}" if team else request.client.host if request.client else ""
+        if not self._limiter.hit(RateLimitItemPerMinute(self._limits[things]), things, client):
+            raise HTTPException(429, f"Too many {things} within a minute. Wait a little.", WAIT)
+
+    async def check(self, request: Request, team: TeamRow | None, track: Track, content: bytes) -> list[Problem]:
+        """Return the problems of a document without submitting it.
+
+        Raises:
+            HTTPException: There are too many requests, or the document is too large.
+        """
+        self.count("documents", request, team)
+        return limit_problems(await self._validate(content, track, submitted=False), MAX_PROBLEMS)
+
+    async def submit(self, request: Request, team: TeamRow, track: Track, content: bytes) -> Receipt:
+        """Validate a document and submit it.
+
+        Raises:
+            HTTPException: There are too many requests, or the document is too large.
+            NotTakenError: The document is not stored, not even as refused.
+        """
+        self.count("documents", request, team)
+        # The time before the validation counts: waiting for other documents must not make a submission late.
+        now, per_day = datetime.now(UTC), int(self.settings.bytes_per_day)
+        problems = await self._validate(content, track, submitted=True)
+        place = (self.database, self.documents, team.id, track, content)
+        return await run_in_threadpool(store_submission, *place, problems, per_day, now)
+
+    async def _validate(self, content: bytes, track: Track, submitted: bool) -> list[Problem]:
         limit = self.settings.max_submission_bytes
         if len(content) > limit:
             raise HTTPException(413, f"The document is larger than the limit of {limit:,} bytes.")
-        documents = (self.documents.registry, self.documents.catalog)
-        async with self._checking:
-            place = (content, "submission", *documents, track, self.challenge)
-            return await run_in_threadpool(check_submission, *place)
-
-    async def submit(self, team: TeamRow, content: bytes, track: Track | None = None) -> Receipt:
-        """Check a document and submit it; arguments and errors as of `check` and `store_submission`."""
-        # The time before the check counts: waiting for other documents must not make a submission late.
-        now = datetime.now(UTC)
-        submission = await self.check(content, track)
-        return await run_in_threadpool(store_submission, self.database, self.challenge, team.id, submission, now)
+        # Anybody may check documents, so at most one such document comes before one that is submitted.
+        first = nullcontext() if submitted else self._checking
+        try:
+            async with asyncio.timeout(MAX_WAIT_SECONDS), first, self._validating:
+                return await run_in_threadpool(find_problems, self.documents, track, content)
+        except TimeoutError as error:
+            raise HTTPException(503, "Too many documents wait to be checked. Send it again.", WAIT) from error
 
 
 def find_portal(request: Request) -> Portal:

@@ -1,6 +1,7 @@
 """A portal of a small challenge with a stub for its scoring."""
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import Any
 import yaml
 from fastapi.testclient import TestClient
 
+from headstart.contract.challenge import CHALLENGE
+from headstart.contract.documents import Catalog, Registry
 from headstart.portal import admin
 from headstart.portal.database import Database
+from headstart.portal.documents import Documents
 from headstart.portal.queue import Job, claim, finish
 from headstart.portal.settings import Settings
 from headstart.portal.teams import add_team
 from headstart.portal.web.app import create_app
-from headstart.portal.web.state import Portal
 from headstart.tests.material.arena import make_entry
-from headstart.tests.material.stub_scores import MODELS, StubScorer
+from headstart.tests.material.stub_scores import MODELS, stub_score
 
 STIMULI = [{"dataset_name": "birds", "image_identifier": f"{number}.png"} for number in range(8)]
 RULES: dict[str, Any] = {"name": "small", "title": "A small challenge", "teams": {"blue": {}, "red": {}}}
@@ -40,7 +43,7 @@ def make_settings(folder: Path, rules: dict[str, Any], **settings: Any) -> Setti
         registry=str(folder / "registry.json"),
         catalog=str(folder / "catalog.jsonl"),
         data=str(folder),
-        **settings,
+        **{"documents_per_minute": 10_000, **settings},
     )
 
 
@@ -50,6 +53,13 @@ def blue(*models: str) -> bytes:
 
 def red(*indices: int) -> bytes:
     return json.dumps({"differentiating_images": [STIMULI[index] for index in indices]}).encode()
+
+
+def take(database: Database) -> Job:
+    """Claim a scoring, which must be due."""
+    job = claim(database)
+    assert job is not None
+    return job
 
 
 @dataclass
@@ -65,17 +75,9 @@ class Site:
         return TestClient(create_app(self.settings), address, follow_redirects=False)
 
     @property
-    def portal(self) -> Portal:
-        portal: Portal = self.client.app.state.portal  # type: ignore[attr-defined] # an application
-        return portal
-
-    @property
     def database(self) -> Database:
-        return self.portal.database
-
-    @property
-    def scorer(self) -> StubScorer:
-        return StubScorer(self.portal.documents.bases)
+        database: Database = self.client.app.state.portal.database  # type: ignore[attr-defined] # an application
+        return database
 
     def headers(self, token: str | None = None) -> dict[str, str]:
         return {"Authorization": f"Bearer {token or self.token}"}
@@ -85,11 +87,9 @@ class Site:
         with self.database.writing() as session:
             return add_team(session, name)
 
-    def submit(self, content: bytes, token: str | None = None) -> Any:
-        return self.client.post("/api/submissions", content=content, headers=self.headers(token))
-
-    def check(self, content: bytes) -> Any:
-        return self.client.post("/api/validate", content=content, headers=self.headers())
+    def submit(self, content: bytes, track: str = "blue", token: str | None = None) -> Any:
+        headers = self.headers(token)
+        return self.client.post(f"/api/submissions?team={track}", content=content, headers=headers)
 
     def read(self, path: str, token: str | None = None) -> Any:
         answer = self.client.get(path, headers=self.headers(token))
@@ -100,7 +100,7 @@ class Site:
         """Score all waiting submissions."""
         done = []
         while (job := claim(self.database)) is not None:
-            finish(self.database, job, self.scorer(job))
+            assert finish(self.database, job, stub_score(job))
             done.append(job)
         return done
 
@@ -108,9 +108,23 @@ class Site:
         answer = self.client.post("/login", data={"token": token or self.token})
         assert answer.status_code == 303, answer.text
 
+    def proof(self) -> str:
+        """Return the hidden field of the forms of whoever is logged in."""
+        found = re.search(r'name="proof" value="(\w+)"', self.client.get("/blue").text)
+        assert found is not None
+        return found[1]
+
     def admin(self, *words: str) -> None:
         """Run an organiser's command with the settings of the portal."""
-        names = ("challenge", "registry", "catalog", "held_out_catalog", "data")
-        values = {name: getattr(self.settings, name) for name in names}
-        options = [f"--{name}={'null' if value is None else value}" for name, value in values.items()]
+        names = ("challenge", "registry", "catalog", "held_out_catalog", "data", "database")
+        chosen = {name: getattr(self.settings, name) for name in names}
+        options = [f"--{name}={'null' if value is None else value}" for name, value in chosen.items()]
         admin.main([*options, "--held_out_registry=null", *words])
+
+
+def make_documents(held_out: bool = False, **changes: Any) -> Documents:
+    """Build documents without models and stimuli."""
+    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), (), "")
+    rules = CHALLENGE.validate_python({**RULES, **changes})
+    keys = ("blue/public", "red/public", *(("blue/held_out",) if held_out else ()))
+    return Documents(rules, registry, catalog, dict.fromkeys(keys, (registry, catalog)), {})

@@ -2,19 +2,21 @@
 
 import random
 import time
+from datetime import timedelta
 
-from headstart.portal import worker
-from headstart.portal.documents import read_documents
+from headstart.portal import queue, worker
 from headstart.portal.queue import Job, Outcome
 from headstart.portal.settings import parse_settings
-from headstart.tests.material.stub_scores import StubScorer
+from headstart.tests.material.stub_scores import stub_score
+
+
+def slow_score(job: Job) -> Outcome:
+    time.sleep(random.uniform(0, 0.1))
+    return stub_score(job)
+
 
 if __name__ == "__main__":
-    settings = parse_settings("")
-    stub = StubScorer(read_documents(settings).bases)
-
-    def slow_score(job: Job) -> Outcome:
-        time.sleep(random.uniform(0, 0.1))
-        return stub(job)
-
-    worker.work(settings, slow_score)
+    # A short lease, so that a killed worker is noticed during a test.
+    lease = timedelta(seconds=1)
+    vars(queue)["LEASE"] = vars(worker)["LEASE"] = lease
+    worker.work(parse_settings(""), slow_score)

@@ -7,21 +7,32 @@ from typing import Any
 
 import pytest
 
+from headstart.portal.database import Database
 from headstart.tests.material.portals import Site, blue, make_settings, red
+from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
 
 OpenSite = Callable[..., Site]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_database_of_the_environment() -> Iterator[None]:
+    """Keep the tests out of a database that the environment names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DATABASE_URL", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Open a portal that many tests read: its Owls have submissions 1 and 4, its Larks number 3."""
+    """Open a portal that many tests read: its Owls have submissions 1 to 4 of every state, its Larks number 5."""
     folder = tmp_path_factory.mktemp("shown")
     rules = {"deadline": "2999-12-31T23:59:59Z", "time_zone": "Asia/Tokyo", "description": "Owls & larks."}
     with (site := Site(make_settings(folder, rules))).client:
         site.token = site.add_team("<b>Owls</b>")
         site.submit(blue("owl", "lark"))
-        site.submit(red(0, 1, 2), site.add_team("Red owls"))
-        site.submit(blue("owl", "lark", "wren"), site.add_team("Larks"))
+        site.submit(red(0, 1, 2), "red", site.add_team("Red owls"))
+        site.submit(blue("owl", "Owl", "crow"))
+        site.submit(blue("owl", "lark", "wren"), token=site.add_team("Larks"))
         site.work()
         site.submit(blue("owl", "rook"))
         yield site
@@ -45,3 +56,30 @@ def open_site(tmp_path: Path) -> Iterator[OpenSite]:
 def site(open_site: OpenSite) -> Site:
     """Open a portal with a team and its token."""
     return open_site()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """Run a PostgreSQL server."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with serve_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of an empty database of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'portal.sqlite3'}"
+    server: Server = request.getfixturevalue("postgresql")
+    return server.make_database()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Open an empty database of either kind."""
+    database = Database(database_url)
+    database.create_tables()
+    yield database
+    database.close()

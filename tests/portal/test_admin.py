@@ -1,31 +1,59 @@
-"""The organisers' commands, the files that they write, and the settings and the database that they find."""
+"""The organisers' commands, the files that they write, the settings, and the database that they find."""
 
 import csv
 import json
+import os
+import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from headstart.output.errors import UserError
 from headstart.portal import admin
 from headstart.portal.database import Database, make_private_folder
 from headstart.portal.settings import Settings
-from headstart.tests.material.portals import Site, blue, red
+from headstart.tests.material.portals import Site, blue, make_settings, red
 from headstart.tests.portal.conftest import OpenSite
 
 
+def test_a_team_from_its_token_to_its_removal(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    def say(*words: str) -> str:
+        site.admin(*words)
+        return capsys.readouterr().out
+
+    token = say("teams", "add", "Night owls").split("token ")[1].split(",")[0]
+    site.submit(blue("owl", "lark"), token=token)
+    site.submit(blue("owl", "crow"), token=token)
+    lines = say("teams", "list").splitlines()
+    assert [line.split()[-3:] for line in lines if "owls" in line.lower()] == [
+        ["takes", "part", "1"],
+        ["takes", "part", "0"],
+    ]
+    assert "`teams add` prints a new token" in say("teams", "revoke", "night OWLS")
+    assert "revoked" in say("teams", "list")
+    site.work()
+    assert "submissions: 2." in say("teams", "remove", "Night owls")
+    assert "Night" not in say("teams", "list")
+    assert site.client.get("/api/leaderboard?team=blue").json()["standings"] == []
+
+
 def test_mistakes_are_one_line(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    site.submit(blue("owl", "crow"))
     site.submit(blue("owl", "lark"))
     for words, message in {
-        "add-team Owls": "name: there is a team 'Owls'; for another token, run `revoke-team` first",
-        "revoke-team none": "name: there is no team 'none'; `list-teams` names all",
-        "revoke-team \udcff": "name: there is no team '\\udcff'; `list-teams` names all",
-        "hide -1": "number: there is no submission -1; `list-submissions` names all",
-        f"rescore {2**70}": f"number: there is no submission {2**70}; `list-submissions` names all",
-        "rescore all": "which: expected a whole number or one of failed, held_back, not all",
-        "rescore 1": "which: submission 1 is being scored; wait for its end",
+        "teams add Owls": "name: there is a team 'Owls'; for another token, run `teams revoke` first",
+        "teams revoke none": "name: there is no team 'none'; `teams list` names all",
+        "teams remove \udcff": "name: there is no team '\\udcff'; `teams list` names all",
+        "submissions show 9": "number: there is no submission 9; `submissions list` names all",
+        "submissions hide -1": "number: there is no submission -1; `submissions list` names all",
+        f"submissions rescore {2**40}": f"number: there is no submission {2**40}; `submissions list` names all",
+        "submissions rescore all": "which: expected a whole number or one of failed, held_back, not all",
+        "submissions rescore 1": "numbers: submission 1 was refused when it was submitted; choose another",
+        "submissions rescore 2": "numbers: submission 2 is being scored; wait for its end",
+        "submissions show one": "number",
         "none": "argument",
     }.items():
         with pytest.raises(SystemExit):
@@ -34,36 +62,41 @@ def test_mistakes_are_one_line(site: Site, capsys: pytest.CaptureFixture[str]) -
         assert (error.count("\n"), message in error) == (1, True), error
 
 
-def test_everything_is_exported_and_listed(
+def test_everything_is_exported_and_shown(
     open_site: OpenSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = open_site({"deadline": "2999-01-01T00:00:00Z"}, held_out_catalog="hidden.jsonl")
     formula = site.add_team("=1+1")
     site.submit(blue("owl", "lark"))
-    site.submit(red(0, 1), formula)
+    site.submit(red(0, 1), "red", formula)
+    site.submit(blue("owl", "crow"))
     site.work()
     site.admin("export", str(tmp_path / "out"))
     paths = sorted((tmp_path / "out").iterdir())
-    assert [path.name for path in paths] == ["leaderboard_blue.csv", "leaderboard_red.csv", "submissions.jsonl"]
+    assert [path.name for path in paths] == [
+        *("leaderboard_blue.csv", "leaderboard_red.csv", "log.jsonl", "submissions.jsonl"),
+    ]
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
-    value = 1 / len(blue("owl", "lark"))
     with paths[0].open() as file:
         (line,) = csv.DictReader(file)
-    assert (line["rank"], line["participant"], float(line["score"])) == ("1", "Owls", value)
+    assert (line["rank"], line["participant"], float(line["score"])) == ("1", "Owls", 1 / len(blue("owl", "lark")))
     assert line["held_out_score"] == ""
     # No spreadsheet takes a name for a formula.
     assert "'=1+1" in paths[1].read_text()
-    first, second = (json.loads(line) for line in paths[2].read_text().splitlines())
-    assert [first["document"], second["document"]] == [blue("owl", "lark").decode(), red(0, 1).decode()]
-    assert [first[name] for name in ("participant", "score", "held_out_score")] == ["Owls", value, 1 - value]
-    assert [result["score"] for result in first["results"]] == [value, 1 - value]
+    submissions = [json.loads(line) for line in paths[3].read_text().splitlines()]
+    assert [each["document"] for each in submissions] == [blue("owl", "lark").decode(), red(0, 1).decode(), None]
+    scores = [{each["kind"]: each["score"] for each in one["scorings"]} for one in submissions]
+    value = 1 / len(blue("owl", "lark"))
+    assert scores[0] == {"public": value, "held_out": 1 - value}
+    assert submissions[2]["problems"][0]["pointer"] == "/models/1"
+    events = [json.loads(line) for line in paths[2].read_text().splitlines()]
+    assert [event["public"] for event in events if "held-out" in event["text"]] == [False]
     capsys.readouterr()
-    site.admin("revoke-team", "OWLS")
-    site.admin("list-teams")
-    site.admin("list-submissions")
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert [row[-2:] for row in rows if row[0] == "Owls"][-1] == ["revoked", "1"]
-    assert [row[0] for row in rows if row[1:2] in (["Owls"], ["=1+1"])] == ["2", "1"]
+    site.admin("submissions", "show", "1")
+    assert json.loads(capsys.readouterr().out) == submissions[0]
+    site.admin("submissions", "list")
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines() if "Owls" in line] == ["3", "1"]
 
 
 def test_settings_that_cannot_be_served() -> None:
@@ -74,34 +107,70 @@ def test_settings_that_cannot_be_served() -> None:
         assert Settings(url=host).hosts
 
 
-def test_a_database_of_another_schema_or_none_is_refused(
-    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with site.database.writing() as session:
-        session.connection().exec_driver_sql("PRAGMA user_version = 2")
-    with pytest.raises(UserError, match=r"^data: portal\.sqlite3 has schema 2, and this portal reads schema 1; use"):
-        site.database.create_tables()
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "portal.sqlite3").write_bytes(b"no database" * 100)
-    with pytest.raises(SystemExit):
-        admin.main([f"--data={other}", "list-teams"])
-    error = capsys.readouterr().err
-    assert (error.count("\n"), error.startswith("error: data: the database cannot be used (")) == (1, True), error
+def test_other_databases_are_refused_without_their_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in ("none", "mysql://root:secret@host/portal", "sqlite+none:///a", ""):
+        with pytest.raises(UserError, match=r"^database: ") as caught:
+            Database(url)
+        assert "secret" not in str(caught.value)
+    monkeypatch.setenv("DATABASE_URL", "postgres://portal@host/portal")
+    assert Settings(database="sqlite:///a").database_url == "sqlite:///a"
+    assert Database(Settings().database_url).engine.dialect.name == "postgresql"
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [("UPDATE facts SET value = '2' WHERE name = 'schema'", "2"), ("DROP TABLE facts", "of another program")],
+)
+def test_a_database_of_another_schema_is_refused(database: Database, made: str, found: str) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text(made))
+    with pytest.raises(UserError, match=rf"^database: has schema {found}, and this portal reads schema 1; use an"):
+        database.create_tables()
+
+
+def test_a_removed_file_takes_nothing_more(site: Site) -> None:
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    file = site.settings.folder / "portal.sqlite3"
+    file.rename(file.with_name("away"))
+    assert site.submit(blue("owl", "wren")).status_code == 503
+    assert site.client.get("/health").status_code == 503
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE other (id)")
+    assert site.submit(blue("owl", "wren")).status_code == 503
+    file.with_name("away").replace(file)
+    assert site.client.get("/health").status_code == 200
+    assert site.submit(blue("owl", "wren")).status_code == 201
 
 
 def test_files_are_the_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir(0o755)
-    make_private_folder(folder)
-    with closing(Database(folder)) as opened:
-        opened.create_tables()
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    settings = make_settings(tmp_path / "data", {})
+    tmp_path.joinpath("data").chmod(0o755)
+    file = tmp_path / "data" / "portal.sqlite3"
+    file.touch(0o644)
+    before = os.umask(0)
+    try:
+        make_private_folder(settings.folder)
+        with closing(Database(settings.database_url)) as opened:
+            opened.create_tables()
+            assert opened.reading().scalar(text("SELECT 1")) == 1
+            modes = [stat.S_IMODE(path.stat().st_mode) for path in settings.folder.glob("portal.sqlite3*")]
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(settings.folder.stat().st_mode) == 0o700
+    assert set(modes) == {0o600}
 
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    folder.chmod(0o750)
+    settings.folder.chmod(0o750)
     monkeypatch.setattr(Path, "chmod", refuse)
     with pytest.raises(UserError, match=r"^data: .* is open to others .* `chmod go= "):
-        make_private_folder(folder)
+        make_private_folder(settings.folder)
+
+
+def test_a_database_that_is_away_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        admin.main([f"--data={tmp_path}", "--database=postgresql://nobody@127.0.0.1:1/none", "teams", "list"])
+    error = capsys.readouterr().err
+    assert error.startswith("error: database: cannot be used (")
+    assert error.count("\n") == 1

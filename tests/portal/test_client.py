@@ -1,5 +1,6 @@
 """`headstart submit` and `headstart submissions` against a served portal, with its scoring by a stub."""
 
+import json
 import re
 import signal
 import socket
@@ -17,8 +18,9 @@ import pytest
 from headstart.__main__ import main
 from headstart.portal import client
 from headstart.portal.queue import Job, claim, failed, finish
-from headstart.tests.material.portals import Site, blue
+from headstart.tests.material.portals import Site, blue, red
 from headstart.tests.material.served_portals import serve_portal
+from headstart.tests.material.stub_scores import stub_score
 
 DOCUMENT = blue("owl", "lark")
 SCORED = f"scored, {1 / len(DOCUMENT):.6f}, debiased {0.5 / len(DOCUMENT):.6f}"
@@ -33,8 +35,12 @@ assert not {"torch", "lightning", "numpy", "rich"} & set(sys.modules)
 
 
 @pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Replace pauses, and list them."""
+    asked: list[float] = []
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=asked.append))
+    return asked
 
 
 @pytest.fixture
@@ -74,12 +80,14 @@ def test_a_document_is_submitted_and_followed_to_its_score(
         if job := claim(site.database):
             jobs.append(job)
         else:
-            outcome = site.scorer(jobs[-1]) if len(jobs) == 1 else failed("a test", "secret")
-            finish(site.database, jobs[-1], outcome)
+            assert finish(
+                site.database, jobs[-1], stub_score(jobs[-1]) if len(jobs) == 1 else failed("a test", "secret")
+            )
 
     monkeypatch.setattr(client, "time", SimpleNamespace(sleep=work))
+    code, lines, error = run(capsys, "submit", document, f"--url={url}/")
     begin = ["Submission 1: queue, place 1 in the queue", "Submission 1: running"]
-    assert run(capsys, "submit", document, f"--url={url}/") == (0, [*begin, f"Submission 1: {SCORED}"], "")
+    assert (code, lines, error) == (0, [*begin, f"Submission 1: {SCORED}"], "")
     # The same command again follows the same submission.
     assert run(capsys, "submit", document, f"--url={url}") == (0, [f"Submission 1: {SCORED}"], "")
 
@@ -87,13 +95,6 @@ def test_a_document_is_submitted_and_followed_to_its_score(
     code, lines, error = run(capsys, "submit", document, f"--url={url}")
     assert lines[-1].startswith("Submission 2: failed, It could not be scored, for a reason on our side: a test.")
     assert (code, error) == (1, f"error: file: submission 2 of {document} has no score; its state is failed")
-
-    code, lines, _ = run(capsys, "submissions", f"--url={url}", f"--token={site.token}")
-    rows = [line.split() for line in lines if re.match(r"\s*\d+ ", line)]
-    scores = [f"{1 / len(DOCUMENT):.6f}", f"{0.5 / len(DOCUMENT):.6f}"]
-    assert (code, [row[4:] for row in rows]) == (0, [["failed", "–", "–"], ["scored", *scores]])
-    # Why one has no score stands below the table.
-    assert lines[-1].startswith("2: It could not be scored")
 
 
 def test_after_ctrl_c_the_same_command_follows(url: str, site: Site, document: str) -> None:
@@ -120,18 +121,20 @@ def test_after_ctrl_c_the_same_command_follows(url: str, site: Site, document: s
 
 
 def test_files_that_are_no_submission(url: str, document: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for content, rule in {
-        b"[]": "must be an object with either",
-        b"{": "is not JSON: ",
-        blue("owl", "crow"): '/models/1 "crow": not in the model registry',
+    keys = "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"
+    for content, message in {
+        b"{}": keys,
+        b"[]": keys,
+        b"{": "{}: 1 problem: is not JSON: ",
+        b" " * 1_000_001: "{}: 1 problem: is larger than the limit of 1,000,000 bytes",
     }.items():
         Path(document).write_bytes(content)
         code, lines, error = run(capsys, "submit", document, f"--url={url}")
-        assert (code, rule in lines[0], error) == (1, True, f"error: file: {document} is refused"), lines
+        assert (code, lines, error.startswith(f"error: {message.format(document)}")) == (1, [], True), error
 
 
 def test_what_cannot_be_asked_is_one_line(
-    url: str, document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    url: str, site: Site, document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def error(address: str, *options: str) -> str:
         code, lines, message = run(capsys, "submit", document, f"--url={address}", *options)
@@ -147,19 +150,26 @@ def test_what_cannot_be_asked_is_one_line(
         assert error(address).startswith(f"url: {address} cannot be reached (")
     assert error(f"{url}/blue").startswith(f"url: {url}/blue is not a portal (status 404)")
     assert error(url, "--token=wrong") == "token: The header Authorization has no valid token."
+    site.admin("close")
+    assert "have closed submissions" in site.client.get("/blue").text
+    assert not site.client.get("/api/challenge").json()["open"]
+    capsys.readouterr()
+    assert error(url) == f"url: {url} answers: submission: the organisers have closed submissions"
     for token in ("", "é", "a\nb"):
         monkeypatch.setenv("HEADSTART_TOKEN", token)
         assert error(url).startswith("token: is missing or not a portal's; set HEADSTART_TOKEN")
 
 
-def test_other_servers_get_no_token(
-    document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_other_servers_get_no_token_and_a_busy_portal_is_waited_for(
+    document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pauses: list[float]
 ) -> None:
     monkeypatch.setenv("HEADSTART_TOKEN", "token")
+    challenge, asked = json.dumps({"max_submission_bytes": 1000}).encode(), list[str]()
     answers: list[tuple[int, dict[str, str], bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_GET(self) -> None:
+            asked.append(self.path)
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             status, headers, body = answers.pop(0)
             self.send_response(status)
@@ -168,16 +178,41 @@ def test_other_servers_get_no_token(
             self.end_headers()
             self.wfile.write(body)
 
+        do_POST = do_GET  # noqa: N815 - as the base class
+
         def log_message(self, *_: Any) -> None: ...
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        for body in (b"<html>Welcome", b"{}", b"[" * 100_000):
+        for body in (b"<html>Welcome", b"{}", b"[]", b'{"max_submission_bytes": "all"}', b"[" * 100_000):
             answers.append((200, {}, body))
             assert f"url: {url} is not a portal (status 200)" in run(capsys, "submit", document, f"--url={url}")[2]
         answers.append((301, {"Location": "https://example.org/"}, b""))
         assert "redirects to https://example.org/; give that" in run(capsys, "submit", document, f"--url={url}")[2]
+        answers.extend([(200, {}, challenge), (429, {"Retry-After": "7"}, b'{"error": "Wait."}')])
         answers.append((503, {}, b'{"error": "Away."}'))
-        assert run(capsys, "submit", document, f"--url={url}") == (1, [], f"error: url: {url} answers: Away.")
+        code, lines, error = run(capsys, "submit", document, f"--url={url}")
         server.shutdown()
+    assert (code, lines, error) == (1, [f"Retrying {url} in 7 s: Wait."], f"error: url: {url} answers: Away.")
+    assert pauses == [7]
+    assert asked[-1] == "/api/submissions?team=blue"
+
+
+def test_all_submissions_are_listed(url: str, site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"Submissions to {url}: 0" in run(capsys, "submissions", f"--url={url}")[1]
+    site.submit(DOCUMENT)
+    site.work()
+    for number in range(100):
+        site.submit(blue("owl", "crow") + b" " * number)
+    site.submit(red(0, 1), "red")
+    code, lines, _ = run(capsys, "submissions", f"--url={url}", f"--token={site.token}")
+    assert code == 0
+    assert f"Submissions to {url}: 102" in lines
+    rows = [line.split() for line in lines if re.match(r"\s*\d+ ", line)]
+    assert [int(row[0]) for row in rows] == list(range(102, 0, -1))
+    assert (rows[0][1], rows[0][4:]) == ("red", ["queue", "1", "–", "–"])
+    assert rows[1][4:] == ["refused", "–", "–"]
+    assert rows[-1][4:] == ["scored", f"{1 / len(DOCUMENT):.6f}", f"{0.5 / len(DOCUMENT):.6f}"]
+    # Why one has no score stands below the table.
+    assert any(line.startswith('101: /models/1 "crow": ') for line in lines)

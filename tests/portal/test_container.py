@@ -1,28 +1,121 @@
-"""The container file starts a portal as a user who cannot write what is installed; `.ci/run container` builds it."""
+"""The container file copies what is installed, installs it, and starts a portal that is healthy."""
 
+import fnmatch
 import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
 import tomllib
+from pathlib import Path
+
+import pytest
 
 from headstart.portal.settings import parse_settings
+from headstart.tests.material.containers import Image, health_check, make_image, read_instructions
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
 
-LINES = (ROOT / "portal" / "Containerfile").read_text().replace("\\\n", " ").splitlines()
-INSTRUCTIONS = [(line.split()[0], line.split(maxsplit=1)[1]) for line in LINES if line and not line.startswith("#")]
+INSTRUCTIONS = read_instructions()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PATIENCE = 120.0
+# Prints the files of all modules that the container's commands import.
+MODULES = """
+import sys
+import headstart.__main__
+from headstart import evaluate
+from headstart.portal import admin, client, serve
+from headstart.portal import scoring, worker
+for name, module in list(sys.modules.items()):
+    print(getattr(module, "__file__", None) or "")
+"""
+
+
+def arguments(name: str) -> list[str]:
+    return [rest for instruction, rest in INSTRUCTIONS if instruction == name]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    """Copy the files of the container."""
+    return make_image(tmp_path_factory.mktemp("image"), installs=False)
+
+
+def test_all_modules_are_copied(image: Image) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(image.root), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", MODULES]
+    done = subprocess.run(command, cwd=image.root, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    elsewhere = tuple(str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "platstdlib", "purelib"))
+    files = [str(Path(line).resolve()) for line in done.stdout.splitlines() if line]
+    ours = [file for file in files if not file.startswith(elsewhere)]
+    assert len(ours) > 50
+    # An editable installation would load a module that is not copied from the checkout.
+    assert [file for file in ours if not file.startswith(str(image.root.resolve()))] == []
+
+
+def test_what_is_copied_is_not_ignored() -> None:
+    patterns = (ROOT / ".dockerignore").read_text().splitlines()
+    copied = [source for rest in arguments("COPY") for source in rest.split()[:-1]]
+    assert [source for source in copied if any(fnmatch.fnmatch(source, pattern) for pattern in patterns)] == []
+    # Secrets and what git does not know stay outside of the image.
+    assert {".*", "**/.env", "**/__pycache__"} <= set(patterns)
 
 
 def test_it_starts_the_portal_as_a_user_who_cannot_write_what_is_installed() -> None:
-    arguments = dict(INSTRUCTIONS)
-    command, *words = json.loads(arguments["CMD"])
-    assert (json.loads(arguments["ENTRYPOINT"]), command) == (["headstart"], "portal")
+    command, *words = json.loads(arguments("CMD")[0])
+    assert (json.loads(arguments("ENTRYPOINT")[0]), command) == (["headstart"], "portal")
     settings = parse_settings("", [word for word in words if not word.startswith("--config=")])
     # It listens at all addresses of the container, at the port that is exposed and checked for health.
-    assert (settings.host, arguments["EXPOSE"]) == ("0.0.0.0", str(settings.port))
-    assert f"127.0.0.1:{settings.port}/health" in arguments["HEALTHCHECK"]
+    assert (settings.host, arguments("EXPOSE")) == ("0.0.0.0", [str(settings.port)])
+    assert f"127.0.0.1:{settings.port}/health" in arguments("HEALTHCHECK")[0]
     names = [name for name, _ in INSTRUCTIONS]
     assert names.index("USER") > max(index for index, name in enumerate(names) if name in {"RUN", "COPY"})
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert arguments["FROM"] == f"python:{project['requires-python'].removeprefix('>=')}-slim"
-    # Secrets stay outside of the image.
-    assert {".*", "**/.*"} <= set((ROOT / ".dockerignore").read_text().splitlines())
+    assert arguments("FROM") == [f"python:{PROJECT['project']['requires-python'].removeprefix('>=')}-slim"]
+
+
+def documented(program: str) -> list[list[str]]:
+    """Return the documented command lines of a program."""
+    text = (ROOT / "docs" / "portal.md").read_text().replace("\\\n", " ")
+    return [shlex.split(line) for line in text.splitlines() if line.startswith(f"{program} ")]
+
+
+@pytest.mark.slow
+def test_it_is_installed_and_serves(tmp_path: Path) -> None:
+    """Its steps in a folder, from the copying to SIGTERM.
+
+    It differs from a build by an engine: packages are found in this environment instead of downloaded, so that pip gets
+    --no-deps, --no-build-isolation and --no-index; it runs as this test's user; and it listens at a free port.
+    """
+    pytest.importorskip("setuptools", minversion="77")
+    image = make_image(tmp_path, installs=True)
+    code = "import headstart; print(*headstart.__path__)"
+    assert image.run("python", "-c", code).strip() == str(tmp_path / "headstart")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    # The rest is the demonstration.
+    (image.folder / "portal.yaml").write_text(f"port: {port}\n")
+    (image.folder / "entry.json").write_text('{"models": ["drawn_objects", "random"]}')
+
+    with (tmp_path / "log").open("w") as log, image.start(*image.command, output=log) as portal:
+        try:
+            end = time.monotonic() + PATIENCE
+            while image.start(*health_check(port)).wait():
+                assert portal.poll() is None, (tmp_path / "log").read_text()
+                assert time.monotonic() < end, (tmp_path / "log").read_text()
+                time.sleep(1)
+            (add,) = documented("podman exec")
+            assert add[:3] == ["podman", "exec", "portal"]
+            token = image.run(*add[3:]).split("token ")[1].split(",")[0]
+            submit = ("headstart", "submit", "entry.json", f"--url=http://127.0.0.1:{port}", f"--token={token}")
+            assert "Submission 1: scored, 0." in image.run(*submit)
+        finally:
+            portal.send_signal(signal.SIGTERM)
+            portal.wait(PATIENCE)
+    assert portal.returncode == 0, (tmp_path / "log").read_text()
+    assert (image.folder / "cache").is_dir()

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 # Answers that are pages.
-EXPECTED = re.compile(r"status of 4(0[04]|22) ")
+EXPECTED = re.compile(r"status of 40[04] ")
 PATHS = (
     "/",
     "/login",
     "/blue",
     "/red",
-    *(f"/submissions{end}" for end in ("", "/1", "/9")),
+    *(f"/submissions{end}" for end in ("", "/1", "/2", "/9")),
     "/leaderboard",
+    "/log",
 )
 
 
@@ -43,7 +44,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str
     with site.client:
         site.token = site.add_team("W" * 64)
         site.submit(blue("owl", "lark"))
-        site.submit(red(0, 1, 2))
+        site.submit(blue("x" * 200, "owl", "Owl"))
+        site.submit(red(0, 1, 2), "red")
         site.work()
         with serve_portal(site.settings) as address:
             yield site, address
@@ -107,7 +109,9 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(
     (tmp_path / "red.json").write_bytes(red(0, 0))
     page.get_by_label("Choose a file").set_input_files(tmp_path / "red.json")
     page.get_by_role("button", name="Submit").click()
-    assert page.get_by_role("status").get_by_role("row").count() == 2
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    assert page.locator(".badge").inner_text() == "refused"
+    assert page.get_by_role("row").count() == 2
 
 
 @pytest.mark.parametrize("width", [390, 1280])

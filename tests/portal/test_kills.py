@@ -1,4 +1,4 @@
-"""The server and the worker are killed in turn: no submission is lost, and none is stored twice or keeps no score."""
+"""Servers and workers are killed at random: no submission is lost, and none is stored or scored twice."""
 
 import itertools
 import random
@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
@@ -17,11 +19,9 @@ import httpx
 import pytest
 import yaml
 from sqlalchemy import select
-from sqlalchemy.orm import undefer
 
 from headstart.portal.database import Database
-from headstart.portal.queue import WAITING
-from headstart.portal.tables import SubmissionRow
+from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow
 from headstart.portal.teams import add_team
 from headstart.tests.material.portals import blue, make_settings
 from headstart.tests.material.stub_scores import MODELS
@@ -29,41 +29,57 @@ from headstart.tests.material.stub_scores import MODELS
 ROOT = Path(__file__).parents[2]
 # A busy machine starts processes slowly, and the portal's workers have a low priority.
 PATIENCE = 600.0
-SENDERS, LEAST = 3, 200
-SERVER = "headstart.tests.material.stub_server"
+SENDERS = 3
+
+
+@dataclass
+class Processes:
+    """A server and workers; each is started again after it was killed."""
+
+    commands: list[list[str]]
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    kills: int = 0
+
+    def start(self) -> None:
+        self.running = [subprocess.Popen(command, cwd=ROOT) for command in self.commands]
+
+    def kill(self, number: int) -> None:
+        assert self.running[number].poll() is None, f"{self.commands[number]} ended by itself"
+        self.running[number].kill()
+        self.running[number].wait()
+        self.kills += 1
+        self.running[number] = subprocess.Popen(self.commands[number], cwd=ROOT)
+
+    def end(self) -> None:
+        for process in self.running:
+            process.send_signal(signal.SIGTERM)
+        for process in self.running:
+            process.wait(PATIENCE)
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[Callable[[int], None], str, Database, str]]:
-    """Serve a portal and its worker with a team, and yield a function that kills either and starts it again."""
-    settings = make_settings(folder, {})
+def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, str, Database, str]]:
+    """Serve a portal with a team; each process that starts may create the tables."""
+    settings = make_settings(folder, {}, database=url)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    values = {name: getattr(settings, name) for name in ("challenge", "registry", "catalog", "data")}
+    names = ("challenge", "registry", "catalog", "data", "database", "documents_per_minute")
+    chosen = {name: getattr(settings, name) for name in names}
     config = folder / "portal.yaml"
-    config.write_text(yaml.safe_dump({**values, "port": port, "demonstration": False}))
+    config.write_text(yaml.safe_dump({**chosen, "port": port, "worker": False, "demonstration": False}))
+    database = Database(url)
     options = [f"--config={config}", "--held_out_catalog=null", "--held_out_registry=null", "--datasets=null"]
-    commands = [[sys.executable, "-m", name, *options] for name in (SERVER, "headstart.tests.material.stub_worker")]
-    running = [subprocess.Popen(command, cwd=ROOT) for command in commands]
+    started = (["headstart", "portal"], *[["headstart.tests.material.stub_worker"]] * workers)
+    processes = Processes([[sys.executable, "-m", *words, *options] for words in started])
+    processes.start()
     # All processes and this one create the tables at the same time.
-    database = Database(settings.folder)
     database.create_tables()
     with database.writing() as session:
         token = add_team(session, "Night owls")
-
-    def kill(number: int) -> None:
-        assert running[number].poll() is None, f"{commands[number]} ended by itself"
-        running[number].kill()
-        running[number].wait()
-        running[number] = subprocess.Popen(commands[number], cwd=ROOT)
-
     try:
-        yield kill, f"http://127.0.0.1:{port}", database, token
+        yield processes, f"http://127.0.0.1:{port}", database, token
     finally:
-        for process in running:
-            process.send_signal(signal.SIGTERM)
-        for process in running:
-            process.wait(PATIENCE)
+        processes.end()
         database.close()
 
 
@@ -73,7 +89,7 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
     headers = {"Authorization": f"Bearer {token}"}
     while not stop.is_set():
         try:
-            answer = httpx.post(f"{address}/api/submissions", content=content, headers=headers, timeout=10)
+            answer = httpx.post(f"{address}/api/submissions?team=blue", content=content, headers=headers, timeout=10)
         except httpx.HTTPError:
             time.sleep(0.05)
             continue
@@ -83,15 +99,15 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
     raise AssertionError("nothing was taken any more")
 
 
-@pytest.mark.slow
-def test_twenty_kills(tmp_path: Path) -> None:
+def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pause: float) -> None:
+    """Kill at random while submissions are received and scored, and check the database at the end."""
     rng, stop, done, progress = random.Random(0), Event(), Event(), Event()
-    with serving(tmp_path) as (kill, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
+    with serving(folder, url, workers) as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
 
         def send(sender: int) -> list[tuple[int, int]]:
             taken: list[tuple[int, int]] = []
             for number in itertools.count(sender, SENDERS):
-                if done.is_set() and number >= LEAST:
+                if done.is_set() and number >= least:
                     return taken
                 taken.append((number, send_until_taken(address, token, number, stop)))
                 progress.set()
@@ -99,36 +115,50 @@ def test_twenty_kills(tmp_path: Path) -> None:
 
         senders = [pool.submit(send, sender) for sender in range(SENDERS)]
         try:
-            for turn in range(20):
+            for turn in range(kills):
                 # Otherwise processes that start slowly would never be killed at work.
                 if turn % 2:
                     progress.clear()
                     assert progress.wait(PATIENCE), "nothing is taken any more"
-                time.sleep(rng.uniform(0, 2))
-                kill(turn % 2)
+                time.sleep(rng.uniform(0, pause))
+                # The first kills go in turn, so that every process is killed once.
+                processes.kill(turn if turn < len(processes.running) else rng.randrange(len(processes.running)))
             done.set()
             taken = [pair for sender in senders for pair in sender.result(PATIENCE)]
             wait_until_all_are_scored(database)
         finally:
             stop.set()
-
-        with database.reading() as session:
-            rows = {
-                row.id: row for row in session.scalars(select(SubmissionRow).options(undefer(SubmissionRow.content)))
-            }
-        # Every confirmed submission is there, once, with its own document and its own score.
-        assert len(set(taken)) == len(taken)
-        expected = {submission: blue(*MODELS[: 2 + n % 3]) + b" " * n for n, submission in taken}
-        assert {number: row.content for number, row in rows.items()} == expected
-        assert all((row.state, row.score) == ("scored", 1 / len(row.content)) for row in rows.values())
+        assert processes.kills == kills
+        check_records(database, taken)
 
 
 def wait_until_all_are_scored(database: Database) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         with database.reading() as session:
-            waiting = session.scalars(select(SubmissionRow.id).where(SubmissionRow.state.in_(WAITING))).all()
+            waiting = session.scalars(select(ScoringRow.id).where(ScoringRow.state.in_(["queue", "running"]))).all()
         if not waiting:
             return
         time.sleep(0.1)
     raise AssertionError(f"{waiting} are not scored")
+
+
+def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
+    with database.reading() as session:
+        rows = {row.id: row for row in session.scalars(select(SubmissionRow))}
+        # Every confirmed submission is there, once, with its own document.
+        assert len(set(taken)) == len(taken)
+        assert {submission: len(blue(*MODELS[: 2 + n % 3])) + n for n, submission in taken} == {
+            number: row.size for number, row in rows.items()
+        }
+        # Each has its own score, and the log reports it once.
+        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.score)).all())
+        assert scores == {number: 1 / row.size for number, row in rows.items()}
+        for kind in ("received", "scored"):
+            logged = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
+            assert logged == Counter(list(rows))
+
+
+@pytest.mark.slow
+def test_twenty_kills(tmp_path: Path, database_url: str) -> None:
+    check_kills(tmp_path, database_url, workers=2, kills=20, least=200, pause=2.0)

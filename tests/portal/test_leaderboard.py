@@ -4,14 +4,19 @@ import json
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
-from headstart.portal.queue import claim, finish, score_again
+from headstart.output.errors import UserError
+from headstart.portal.documents import read_bases, read_documents
+from headstart.portal.intake import score_again
+from headstart.portal.queue import claim, finish
 from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
-from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
-from headstart.tests.material.stub_scores import MODELS
+from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red, take
+from headstart.tests.material.stub_scores import MODELS, stub_score
 from headstart.tests.portal.conftest import OpenSite
 
 
@@ -33,14 +38,15 @@ class Changes:
         rules = {"teams": {"blue": {"count": {"most": self.state["most"]}}, "red": {}}, "deadline": "2020-01-01T00:00Z"}
         (self.folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
 
-    def key(self, track: str) -> tuple[int, ...]:
-        """Return what a score of a team of the contract depends on; a Red Team has no held-out score."""
-        return tuple(self.state[name] for name in ("models", "stimuli", "most", *(["held_out"] * (track == "blue"))))
+    def key(self, kind: str) -> tuple[int, ...]:
+        """Return what a score depends on."""
+        stimuli = "stimuli" if kind == "public" else "held_out"
+        return tuple(self.state[name] for name in ("models", stimuli, "most"))
 
 
 def held_back(site: Site) -> list[int]:
     with site.database.reading() as session:
-        return find_held_back(session, site.portal.documents.bases)
+        return find_held_back(session, read_bases(session))
 
 
 def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
@@ -50,99 +56,133 @@ def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
 
 def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> None:
     changes = Changes(tmp_path)
-    scored_by: dict[int, tuple[int, ...]] = {}
     with (site := Site(changes.settings)).client:
         for number, token in enumerate([site.add_team(name) for name in ("Owls", "Larks", "Wrens")]):
-            site.submit(blue("owl", "lark") + b" " * number, token)
-            site.submit(red(0, 1, number + 2), token)
-        for job in site.work():
-            scored_by[job.id] = changes.key(job.track)
+            site.submit(blue("owl", "lark") + b" " * number, token=token)
+            site.submit(red(0, 1, number + 2), "red", token)
+    scored_by: dict[tuple[int, str], tuple[int, ...]] = {}
     for turn in range(20):
         changes.change()
         with (site := Site(changes.settings)).client:
-            boards = {track: site.client.get(f"/api/leaderboard?team={track}").json() for track in ("blue", "red")}
-            for track, board in boards.items():
-                for line in board["standings"]:
-                    assert changes.key(track) == scored_by[line["submission"]], f"turn {turn}"
+            boards = [site.client.get(f"/api/leaderboard?team={track}").json() for track in ("blue", "red")]
+            for line in (line for board in boards for line in board["standings"]):
+                assert changes.key("public") == scored_by[line["submission"], "public"], f"turn {turn}"
+                if line["held_out_score"] is not None:
+                    assert changes.key("held_out") == scored_by[line["submission"], "held_out"], f"turn {turn}"
+            count = sum(board["held_back"] for board in boards)
+            assert ("Not counted until scored again" in site.client.get("/leaderboard").text) == bool(count)
             numbers = held_back(site)
-            assert len(numbers) == sum(board["held_back"] for board in boards.values())
-            assert ("Not counted until scored again" in site.client.get("/leaderboard").text) == bool(numbers)
+            assert len(numbers) >= count
             # Some are scored again, the others stay held back.
+            chosen = changes.rng.sample(numbers, changes.rng.randint(0, len(numbers)))
             with site.database.writing() as session:
-                score_again(session, changes.rng.sample(numbers, changes.rng.randint(0, len(numbers))))
-            for job in site.work():
-                scored_by[job.id] = changes.key(job.track)
+                score_again(session, chosen, read_documents(changes.settings))
+            while (job := claim(site.database)) is not None:
+                assert finish(site.database, job, stub_score(job))
+                scored_by[job.submission_id, job.kind] = changes.key(job.kind)
+    assert len(scored_by) == 9
 
 
 def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
-    settings = make_settings(tmp_path, {})
-    with (site := Site(settings)).client:
+    changes = Changes(tmp_path)
+    with (site := Site(changes.settings)).client:
         token = site.add_team("Owls")
-        site.submit(blue("owl", "lark"), token)
+        site.submit(blue("owl", "lark"), token=token)
         site.work()
-        site.submit(blue("owl", "wren"), token)
-        late, old = claim(site.database), site.scorer
+        site.submit(blue("owl", "wren"), token=token)
+        late = take(site.database)
         assert ranked(site) == [(1, "Owls")]
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
-    with (changed := Site(settings, token)).client:
+    with (changed := Site(changes.settings, token)).client:
         assert ranked(changed) == []
         assert "documents and rules: 1 submission." in changed.client.get("/leaderboard").text
         assert changed.read("/api/submissions/1")["held_back"]
         changed.log_in()
         assert "does not count" in changed.client.get("/submissions/1").text
+        assert "must be scored again: 1." in changed.client.get("/log").text
         # What ends by the old documents afterwards is held back, too.
-        assert late is not None
-        finish(changed.database, late, old(late))
+        assert finish(changed.database, late, stub_score(late))
         assert held_back(changed) == [1, 2]
-        changed.admin("rescore", "held_back")
+        changed.admin("submissions", "rescore", "held_back")
         assert held_back(changed) == []
         changed.work()
         assert ranked(changed) == [(1, "Owls")]
-    # Another title or quota changes no score; held-out documents that are named later are for all submissions.
+    # A start without a change says nothing more, and another title or quota changes no score.
     later = {"title": "Another", "deadline": "2999-01-01T00:00Z", "teams": {"blue": {"submissions": 1}, "red": {}}}
     (tmp_path / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **later}))
-    with (site := Site(settings)).client:
+    with (site := Site(changes.settings)).client:
         assert ranked(site) == [(1, "Owls")]
-    with (site := Site(make_settings(tmp_path, later, held_out_catalog="held_out.jsonl"))).client:
-        assert held_back(site) == [1, 2]
+        assert site.client.get("/log").text.count("must be scored again") == 1
+
+
+def test_a_worker_with_other_documents_claims_nothing(database_url: str, tmp_path: Path) -> None:
+    settings = make_settings(tmp_path, {}, database=database_url)
+    bases = read_documents(settings).bases
+    site = Site(settings)
+    site.database.create_tables()
+    # No server has started yet.
+    assert claim(site.database, bases) is None
+    with site.client:
+        site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
+        with pytest.raises(UserError, match="other documents or rules"):
+            claim(site.database, {**bases, "blue/public": "other"})
+        assert claim(site.database, bases) is not None
+
+
+def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too(tmp_path: Path) -> None:
+    with (site := Site(make_settings(tmp_path, {}))).client:
+        site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
+        site.work()
+        assert held_back(site) == []
+    with (site := Site(make_settings(tmp_path, {}, held_out_catalog="held_out.jsonl"))).client:
+        assert held_back(site) == [1]
+        site.admin("submissions", "rescore", "held_back")
+        site.work()
+        assert held_back(site) == []
+    with (site := Site(make_settings(tmp_path, {}))).client:
+        assert held_back(site) == []
 
 
 def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_path: Path) -> None:
     before = {"deadline": (datetime.now(UTC) + timedelta(days=1)).isoformat()}
     with (site := Site(make_settings(tmp_path, before, held_out_catalog="hidden.jsonl"))).client:
-        first, second = site.add_team("Owls"), site.add_team("Larks")
-        site.submit(blue("owl", "lark"), first)
-        site.submit(blue("owl", "lark") + b" " * 9, second)
-        site.work()
-        assert ranked(site) == [(1, "Owls"), (2, "Larks")]
+        first, second, third = (site.add_team(name) for name in ("Owls", "Larks", "Wrens"))
+        site.submit(blue("owl", "lark"), token=first)
+        site.submit(blue("owl", "lark") + b" " * 9, token=second)
+        site.submit(blue("owl", "lark") + b" " * 99, token=third)
+        for _ in range(5):
+            job = take(site.database)
+            assert finish(site.database, job, stub_score(job))
+        assert ranked(site) == [(1, "Owls"), (2, "Larks"), (3, "Wrens")]
         site.log_in(first)
-        pages = ("", "leaderboard", "submissions", "submissions/1", "api/leaderboard?team=blue")
+        pages = ("", "leaderboard", "log", "submissions", "submissions/1", "metrics", "api/leaderboard?team=blue")
         texts = [site.client.get(f"/{path}").text for path in pages]
         texts.append(site.client.get("/api/submissions/1", headers=site.headers(first)).text)
         hidden = f"{1 - 1 / len(blue('owl', 'lark')):.6f}"
         assert not any(hidden[:6] in text for text in texts)
     after = {"deadline": (datetime.now(UTC) - timedelta(days=1)).isoformat()}
     with (site := Site(make_settings(tmp_path, after, held_out_catalog="hidden.jsonl"))).client:
-        # The stub's held-out score grows with the document's length.
-        assert ranked(site) == [(1, "Larks"), (2, "Owls")]
+        # The stub's held-out score grows with the document's length. The last one has none yet.
+        assert ranked(site) == [(1, "Larks"), (2, "Owls"), (3, "Wrens")]
         assert hidden in site.client.get("/leaderboard").text
 
 
 def test_the_best_score_counts_and_of_equal_ones_the_earlier(open_site: OpenSite) -> None:
     site = open_site()
     larks = site.add_team("Larks")
-    for content, token in [
+    documents: list[tuple[Any, str]] = [
         (blue("owl", "lark") + b" ", larks),
         (blue("owl", "wren") + b" ", site.token),
         (blue("owl", "lark") + b" " * 9, site.token),
         (blue("owl", "lark") + b" " * 9, larks),
-    ]:
-        site.submit(content, token)
+    ]
+    for content, token in documents:
+        site.submit(content, token=token)
     site.work()
     lines = site.client.get("/api/leaderboard?team=blue").json()["standings"]
     assert [(line["participant"], line["submission"]) for line in lines] == [("Larks", 1), ("Owls", 2)]
     # Without the better one, the next counts; the others stay where they are.
-    site.admin("hide", "1")
+    site.admin("submissions", "hide", "1")
     assert ranked(site) == [(1, "Owls"), (2, "Larks")]
-    site.admin("unhide", "1")
+    site.admin("submissions", "unhide", "1")
     assert ranked(site) == [(1, "Larks"), (2, "Owls")]

@@ -1,140 +1,200 @@
-"""The queue and what enters it: order, quotas, submissions at the same time, and what always fails."""
+"""The queue and what enters it, on either kind of database: leases, order, quotas, and requests at the same time."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
-from headstart.contract.challenge import CHALLENGE
-from headstart.contract.problems import ContractError
-from headstart.contract.submissions import Submission, check_submission
-from headstart.portal.queue import (
-    MAX_TRIES,
-    Job,
-    Outcome,
-    Receipt,
-    claim,
-    failed,
-    finish,
-    requeue,
-    score_again,
-    store_submission,
-)
-from headstart.portal.tables import SubmissionRow
-from headstart.portal.teams import revoke_team
-from headstart.tests.material.portals import RULES, Site, blue
+from headstart.portal.database import Database
+from headstart.portal.documents import Documents
+from headstart.portal.intake import NotTakenError, Receipt, score_again, set_closed, store_submission
+from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
+from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.teams import add_team, remove_team, revoke_team
+from headstart.tests.material.portals import blue, make_documents, take
+from headstart.tests.material.stub_scores import stub_score
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def store(site: Site, number: int = 0, team: int = 1, now: datetime = NOW, **rules: Any) -> Receipt:
+def add(database: Database, name: str = "Owls") -> int:
+    """Add a team, and return its number."""
+    with database.writing() as session:
+        add_team(session, name)
+        return len(session.scalars(select(TeamRow)).all())
+
+
+def store(database: Database, team: int, number: int = 0, documents: Documents | None = None, **more: Any) -> Receipt:
     """Store the submission of a number."""
+    options = {"problems": [], "bytes_per_day": 10**6, "now": NOW, **more}
     content = blue("owl", "lark") + b" " * number
-    documents = site.portal.documents
-    submission: Submission = check_submission(content, "submission", documents.registry, documents.catalog)
-    return store_submission(site.database, CHALLENGE.validate_python({**RULES, **rules}), team, submission, now)
+    return store_submission(database, documents or make_documents(), team, "blue", content, **options)
 
 
-def take(site: Site) -> Job:
-    """Claim a submission, which must be waiting."""
-    job = claim(site.database)
-    assert job is not None
-    return job
+def close(database: Database, closed: bool) -> None:
+    with database.writing() as session:
+        set_closed(session, closed)
 
 
-def rows(site: Site) -> list[SubmissionRow]:
-    with site.database.reading() as session:
-        return list(session.scalars(select(SubmissionRow).order_by(SubmissionRow.id)))
+def rows(database: Database) -> list[ScoringRow]:
+    with database.reading() as session:
+        return list(session.scalars(select(ScoringRow).order_by(ScoringRow.id)))
 
 
-def test_a_submission_is_claimed_once_and_ends_once(site: Site) -> None:
-    store(site)
-    job = take(site)
-    assert job.content == blue("owl", "lark")
-    assert claim(site.database) is None
-    # Its process has died, and the next one begins again.
-    requeue(site.database)
-    assert take(site) == job
-    finish(site.database, job, site.scorer(job))
-    finish(site.database, job, failed("again", "again"))
-    (row,) = rows(site)
-    assert (row.state, row.score, row.tries) == ("scored", 1 / len(job.content), 2)
+def expire_leases(database: Database) -> None:
+    with database.writing() as session:
+        session.execute(update(ScoringRow).values(lease_until=NOW - timedelta(days=999)))
 
 
-def test_what_kills_the_worker_goes_last_and_fails_in_the_end(site: Site) -> None:
-    for number in range(3):
-        store(site, number)
-    with site.database.writing() as session:
-        session.execute(update(SubmissionRow).where(SubmissionRow.id == 1).values(tries=MAX_TRIES))
-    assert [take(site).id, take(site).id] == [2, 3]
-    assert claim(site.database) is None
-    row, *_ = rows(site)
-    assert (row.state, f"ended {MAX_TRIES} times" in row.error) == ("failed", True)
+def together(*actions: Callable[[], object]) -> list[Exception]:
+    """Do all at once, and return what was raised."""
+    barrier, raised = Barrier(len(actions)), list[Exception]()
 
-
-def test_an_earlier_score_stands_until_there_is_a_new_one(site: Site) -> None:
-    store(site)
-    job = take(site)
-    finish(site.database, job, site.scorer(job))
-    for outcome in (failed("a test", "a test"), Outcome("refused")):
-        with site.database.writing() as session:
-            score_again(session, [1])
-        (row,) = rows(site)
-        assert (row.state, row.score) == ("queue", 1 / len(job.content))
-        finish(site.database, take(site), outcome)
-        (row,) = rows(site)
-        assert (row.state, row.score) == (outcome.state, 1 / len(job.content))
-
-
-def test_the_same_document_counts_once(site: Site) -> None:
-    site.add_team("Larks")
-    rules: dict[str, Any] = {"teams": {"blue": {"submissions": 1}, "red": {}}}
-    assert store(site, **rules) == (1, True)
-    # Also when the quota is used up, and the score is there.
-    assert store(site, **rules) == (1, False)
-    job = take(site)
-    finish(site.database, job, site.scorer(job))
-    assert store(site, **rules) == (1, False)
-    # What could not be scored does not count, and may be sent again.
-    assert store(site, team=2, **rules) == (2, True)
-    finish(site.database, take(site), failed("a test", "a test"))
-    assert store(site, team=2, **rules) == (3, True)
-
-
-def test_quotas_and_dates(site: Site) -> None:
-    rules: dict[str, Any] = {"deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
-    rules["teams"] = {"blue": {"submissions_per_day": 1}}
-    for number, now in enumerate((NOW - timedelta(days=1), NOW - timedelta(hours=1))):
-        assert store(site, number, now=now, **rules) == (number + 1, True)
-    with pytest.raises(ContractError) as late:
-        store(site, 2, now=NOW + timedelta(seconds=1), **rules)
-    assert [problem.rule.partition(",")[0].partition(" were")[0] for problem in late.value.problems] == [
-        "the deadline was 2026-03-01T21:00:00+09:00",
-        "all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)",
-    ]
-    with site.database.writing() as session:
-        revoke_team(session, "Owls")
-    with pytest.raises(ContractError, match="revoked"):
-        store(site, 5)
-    assert len(rows(site)) == 2
-
-
-def test_of_submissions_at_once_no_more_count_than_are_allowed(site: Site) -> None:
-    refused: list[ContractError] = []
-
-    def store_one(number: int) -> None:
+    def act(action: Callable[[], object]) -> None:
+        barrier.wait()
         try:
-            store(site, number // 2, teams={"blue": {"submissions": 3}})
-        except ContractError as error:
-            refused.append(error)
+            action()
+        except Exception as error:
+            raised.append(error)
 
-    threads = [Thread(target=store_one, args=(number,)) for number in range(16)]
+    threads = [Thread(target=act, args=(action,)) for action in actions]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    digests = [row.sha256 for row in rows(site)]
+    return raised
+
+
+def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
+    store(database, add(database))
+    first = take(database)
+    assert first.content == blue("owl", "lark")
+    assert claim(database) is None
+    assert prolong(database, first)
+    expire_leases(database)
+    second = take(database)
+    assert (second.id, second.attempt) == (first.id, 2)
+    # The first was only believed to be dead, and can change nothing any more.
+    assert not prolong(database, first)
+    assert not finish(database, first, failed("late", "late"))
+    assert finish(database, second, stub_score(second))
+    assert not finish(database, second, failed("again", "again"))
+    (row,) = rows(database)
+    assert (row.state, row.score) == ("scored", 1 / len(second.content))
+    with database.reading() as session:
+        assert list(session.scalars(select(EventRow.kind))) == ["team added", "received", "scored"]
+
+
+def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
+    store(database, add(database))
+    for _ in range(MAX_TRIES):
+        assert claim(database) is not None
+        expire_leases(database)
+    assert claim(database) is None
+    (row,) = rows(database)
+    assert (row.state, f"ended {MAX_TRIES} times" in row.error) == ("failed", True)
+
+
+def test_public_scores_come_first_and_what_kills_workers_last(database: Database) -> None:
+    team = add(database)
+    for number in range(3):
+        store(database, team, number, make_documents(held_out=True))
+    with database.writing() as session:
+        session.execute(update(ScoringRow).where(ScoringRow.submission_id == 1).values(tries=4))
+    jobs = [claim(database) for _ in range(6)]
+    order = [(job.submission_id, job.kind) for job in jobs if job is not None]
+    assert order == [(2, "public"), (3, "public"), (1, "public"), (2, "held_out"), (3, "held_out"), (1, "held_out")]
+
+
+def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) -> None:
+    store(database, add(database))
+    job = take(database)
+    finish(database, job, stub_score(job))
+    for outcome, state in ((failed("a test", "a test"), "failed"), (Outcome("refused", problems=[]), "refused")):
+        with database.writing() as session:
+            assert score_again(session, [1, 1], make_documents()) == 1
+        (row,) = rows(database)
+        assert (row.state, row.score) == ("queue", 1 / len(job.content))
+        again = take(database)
+        finish(database, again, outcome)
+        (row,) = rows(database)
+        assert (row.state, row.score) == (state, 1 / len(job.content))
+
+
+def test_the_same_document_counts_once(database: Database) -> None:
+    team, other = add(database), add(database, "Larks")
+    documents = make_documents(teams={"blue": {"submissions": 1}, "red": {}})
+    assert store(database, team, documents=documents) == (1, True)
+    # Also when the quota is used up, submissions are closed, and the score is there.
+    close(database, True)
+    assert store(database, team, documents=documents) == (1, False)
+    job = take(database)
+    finish(database, job, stub_score(job))
+    assert store(database, team, documents=documents).id == 1
+    with pytest.raises(NotTakenError, match="closed"):
+        store(database, other, documents=documents)
+    close(database, False)
+    assert store(database, other, documents=documents) == (2, True)
+    # What could not be scored does not count, and may be sent again.
+    job = take(database)
+    finish(database, job, failed("a test", "a test"))
+    assert store(database, other, documents=documents) == (3, True)
+
+
+def test_quotas_dates_and_bytes(database: Database) -> None:
+    team = add(database)
+    rules: dict[str, Any] = {"deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
+    documents = make_documents(**rules, teams={"blue": {"submissions_per_day": 1}})
+    before, at_once = NOW - timedelta(days=1), NOW - timedelta(hours=1)
+    for number, now in enumerate((before, at_once, NOW, NOW + timedelta(seconds=1))):
+        assert store(database, team, number, documents, now=now) == (number + 1, True)
+    with database.reading() as session:
+        stored = [
+            (row.content, row.problems) for row in session.scalars(select(SubmissionRow).order_by(SubmissionRow.id))
+        ]
+    quota, late = (
+        "all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)",
+        "the deadline was 2026-03-01T21:00:00+09:00",
+    )
+    broken = [sorted(problem["rule"] for problem in problems or []) for _, problems in stored]
+    assert [len(each) for each in broken] == [0, 0, 1, 2]
+    assert broken[2][0].startswith(quota)
+    assert broken[3][1].startswith(late)
+    # The refused ones count with their problems, and their documents are not kept.
+    assert [content is None for content, _ in stored] == [False, False, True, True]
+    with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
+        store(database, team, 4, documents, bytes_per_day=300)
+    with database.writing() as session:
+        revoke_team(session, "Owls")
+    with pytest.raises(NotTakenError, match="revoked"):
+        store(database, team, 5, documents)
+
+
+def test_of_submissions_at_once_no_more_count_than_are_allowed(database: Database) -> None:
+    team = add(database)
+    documents = make_documents(teams={"blue": {"submissions": 3}})
+    assert together(*(lambda n=number: store(database, team, n // 2, documents) for number in range(16))) == []
+    with database.reading() as session:
+        digests = session.scalars(select(SubmissionRow.sha256).where(SubmissionRow.problems.is_(None))).all()
     assert len(digests) == len(set(digests)) == 3
-    assert refused
+
+
+def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) -> None:
+    for turn in range(6):
+        with database.writing() as session:
+            add_team(session, f"Owls {turn}")
+        with database.reading() as session:
+            (team,) = session.scalars(select(TeamRow)).all()
+        store(database, team.id)
+        job = take(database)
+
+        def remove(name: str = team.name) -> None:
+            with database.writing() as session:
+                assert remove_team(session, name) == 1
+
+        raised = together(remove, lambda job=job: finish(database, job, stub_score(job)))  # type: ignore[misc]
+        assert raised == []
+        assert rows(database) == []

@@ -58,36 +58,44 @@ def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     return Hosted(tmp_path)
 
 
+def job(content: bytes, track: Any = "blue", kind: Any = "public") -> Job:
+    return Job(1, 1, 1, kind, track, "", content)
+
+
 @pytest.mark.slow
 def test_public_and_held_out_scores(hosted: Hosted) -> None:
     arena, scorer = hosted.arena, Scorer(hosted.settings(score={"epsilon": 0.5}))
     files = {"blue": arena.blue("squeezenet1_1", "mobilenet_v2_narrow"), "red": arena.red([0, 3, 4, 7, 8])}
-    # A Red submission keeps its stimuli, and a Blue one its models.
-    held_out = {"blue": (arena.registry, hosted.hidden), "red": (hosted.secret, hosted.shown)}
     for track, file in files.items():
         expected = hosted.score(file, arena.registry, hosted.shown)
-        outcome = scorer(Job(1, track, file.read_bytes()))  # type: ignore[arg-type]
-        document, hidden = map(json.loads, outcome.documents)
+        outcome = scorer(job(file.read_bytes(), track))
+        document = json.loads(outcome.document)
         assert outcome.state == "scored"
-        scores = read_scores(document)
-        assert (scores["score"], document["pairwise"]) == (expected["score"], expected["pairwise"])
-        assert hidden["score"] == hosted.score(file, *held_out[track])["score"] != expected["score"]
+        found = read_scores(document)
+        assert (found["score"], document["pairwise"]) == (expected["score"], expected["pairwise"])
         low, high = expected["ci95"]["mean"]
         means = [expected[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
         if track == "blue":
-            assert [scores[name] for name in ("debiased", "calibrated", "low", "high")] == [*means, low, high]
-            assert (scores["with_epsilon"] or 1) < expected["score"]
+            assert [found[name] for name in ("debiased", "calibrated", "low", "high")] == [*means, low, high]
+            assert (found["with_epsilon"] or 1) < expected["score"]
         else:
-            assert [scores["debiased"], scores["calibrated"]] == [1 - mean for mean in means]
-            assert [scores["low"], scores["high"]] == [1 - high, 1 - low]
+            assert [found["debiased"], found["calibrated"]] == [1 - mean for mean in means]
+            assert [found["low"], found["high"]] == [1 - high, 1 - low]
+
+        # A Red submission keeps its stimuli, and a Blue one its models.
+        held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)
+        hidden = scorer(job(file.read_bytes(), track, "held_out"))
+        assert json.loads(hidden.document)["score"] == hosted.score(file, *held_out)["score"] != expected["score"]
 
 
 def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
     hosted: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scorer, arena = Scorer(hosted.settings()), hosted.arena
-    outcome = scorer(Job(1, "blue", arena.blue("gone", "squeezenet1_1").read_bytes()))
-    assert (outcome.state, "/models/0" in outcome.note) == ("refused", True)
+    outcome = scorer(job(arena.blue("gone", "squeezenet1_1").read_bytes()))
+    assert outcome.state == "refused"
+    assert outcome.problems is not None
+    assert outcome.problems[0].pointer == "/models/0"
 
     def fail(*_: object) -> None:
         raise errors.pop()
@@ -95,7 +103,7 @@ def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
     monkeypatch.setattr(scoring, "score", fail)
     errors: list[Exception] = [UserError("stimuli: secret.png"), OSError(28, "No space left"), RuntimeError("secret")]
     content = arena.blue("squeezenet1_1", "mobilenet_v2_narrow").read_bytes()
-    outcomes = [scorer(Job(1, "blue", content)) for _ in list(errors)]
+    outcomes = [scorer(job(content)) for _ in list(errors)]
     assert {each.state for each in outcomes} == {"failed"}
     reasons = ["a model could not be loaded or run", "has no free space", "a stimulus could not be read"]
     assert [reason in each.note for each, reason in zip(outcomes, reasons, strict=True)] == [True] * 3

@@ -53,7 +53,7 @@ def test_the_embedded_default(tmp_path: Path) -> None:
         client.headers["Authorization"] = f"Bearer {token}"
 
         def score(content: str) -> dict[str, Any]:
-            record = client.post("/api/submissions", content=content).json()
+            record = client.post("/api/submissions?team=blue", content=content).json()
             end = time.monotonic() + PATIENCE
             while record["state"] != "scored" and time.monotonic() < end:
                 time.sleep(0.2)
@@ -74,7 +74,7 @@ def test_the_embedded_default(tmp_path: Path) -> None:
     assert "Traceback" not in (tmp_path / "log").read_text()
     with started(tmp_path) as (process, address):
         assert process.stdout is not None
-        assert "revoke-team demo" in process.stdout.readline()
+        assert "teams revoke demo" in process.stdout.readline()
         board = httpx.get(f"{address}/api/leaderboard?team=blue", timeout=30).json()["standings"]
         assert [(line["score"], line["submissions"]) for line in board] == [(first["score"], 2)]
         process.terminate()

@@ -1,22 +1,28 @@
-"""The process that scores, and pages: what they do when the database or the submission fails them."""
+"""The process that scores, and pages: what they do when the database or the submission fails them; what is watched."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import event, select, update
 
 from headstart.portal import database as database_module
 from headstart.portal import worker as worker_module
-from headstart.portal.queue import Job, Outcome
-from headstart.portal.tables import SubmissionRow
+from headstart.portal.database import Database
+from headstart.portal.intake import store_submission
+from headstart.portal.queue import Job, Outcome, claim
+from headstart.portal.tables import ScoringRow
+from headstart.portal.teams import add_team
 from headstart.portal.worker import Worker
-from headstart.tests.material.portals import Site, blue
+from headstart.tests.material.portals import Site, blue, make_documents
+from headstart.tests.material.postgresql import Server
+from headstart.tests.material.stub_scores import stub_score
 from headstart.tests.portal.conftest import OpenSite
 
 PATIENCE = 30.0
@@ -30,9 +36,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_module, "WAIT_SECONDS", 0.1)
 
 
+def open_database(url: str) -> Database:
+    database = Database(url)
+    database.create_tables()
+    with database.writing() as session:
+        add_team(session, "Owls")
+    store_submission(database, make_documents(), 1, "blue", blue("owl", "lark"), [], 10**6, datetime.now(UTC))
+    return database
+
+
 @contextmanager
-def working(site: Site, scorer: Callable[[Job], Outcome], **more: Any) -> Iterator[None]:
-    worker = Worker(site.database, scorer, **{"max_seconds": PATIENCE, **more})
+def working(database: Database, scorer: Callable[[Job], Outcome], **more: Any) -> Iterator[None]:
+    worker = Worker(database, scorer, **{"max_seconds": PATIENCE, **more})
     thread = Thread(target=worker.run)
     thread.start()
     try:
@@ -43,39 +58,60 @@ def working(site: Site, scorer: Callable[[Job], Outcome], **more: Any) -> Iterat
         assert not thread.is_alive()
 
 
-def wait_for(site: Site, state: str) -> SubmissionRow:
+def wait_for(database: Database, state: str) -> ScoringRow:
     end = monotonic() + PATIENCE
     while monotonic() < end:
-        with site.database.reading() as session:
-            row = session.scalars(select(SubmissionRow)).one()
+        with database.reading() as session:
+            row = session.scalars(select(ScoringRow)).one()
             if row.state == state:
                 return row
         sleep(0.02)
     raise AssertionError(f"{row.state}, {row.note}, {row.error}")
 
 
-def test_a_score_is_kept_while_the_database_is_locked(open_site: OpenSite) -> None:
-    site, scored, calls = open_site(), Event(), list[Job]()
-    site.submit(blue("owl", "lark"))
+def test_a_score_is_kept_while_sqlite_is_locked(tmp_path: Path) -> None:
+    database, scored = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}"), Event()
+    calls = []
     # The worker's thread acquires the lock, and this one releases it.
-    file = site.settings.folder / "portal.sqlite3"
-    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other = sqlite3.connect(tmp_path / "portal.sqlite3", isolation_level=None, check_same_thread=False)
 
     def score(job: Job) -> Outcome:
         other.execute("BEGIN IMMEDIATE")
         calls.append(job)
         scored.set()
-        return site.scorer(job)
+        return stub_score(job)
 
-    with closing(other), working(site, score):
+    with closing(other), working(database, score):
         assert scored.wait(PATIENCE)
-        answer = site.submit(blue("owl", "wren"))
-        assert (answer.status_code, "Try again" in answer.text) == (503, True)
-        assert site.client.get("/health").status_code == 200
         sleep(0.5)
         other.execute("COMMIT")
-        wait_for(site, "scored")
-    assert len(calls) == 1
+        row = wait_for(database, "scored")
+    assert row.attempt == len(calls) == 1
+
+
+def test_a_score_is_kept_and_pages_come_back_when_postgresql_was_away(open_site: OpenSite, postgresql: Server) -> None:
+    site, scored, calls = open_site(database=postgresql.make_database()), Event(), []
+    site.submit(blue("owl", "lark"))
+
+    def score(job: Job) -> Outcome:
+        postgresql.stop()
+        calls.append(job)
+        scored.set()
+        return stub_score(job)
+
+    with working(site.database, score):
+        assert scored.wait(PATIENCE)
+        try:
+            health = site.client.get("/health")
+            answers = [health, site.client.get("/leaderboard"), site.submit(blue("owl", "wren"))]
+            assert "headstart_database_up 0.0" in site.client.get("/metrics").text
+        finally:
+            postgresql.start()
+        row = wait_for(site.database, "scored")
+    assert row.attempt == len(calls) == 1
+    assert [answer.status_code for answer in answers] == [503, 503, 503]
+    assert all("Try again" in answer.text for answer in answers[1:])
+    assert not any("127.0.0.1" in answer.text for answer in answers)
     assert site.submit(blue("owl", "wren")).status_code == 201
 
 
@@ -93,7 +129,7 @@ def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> 
     event.remove(engine, "checkout", limit)
     site.database.close()
     assert site.submit(blue("owl", "lark") + b" " * 100_000).status_code == 201
-    assert [job.id for job in site.work()] == [1, 2]
+    assert [job.submission_id for job in site.work()] == [1, 2]
 
 
 def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
@@ -103,18 +139,18 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
         raise RuntimeError(f"no {tmp_path}/weights.pth")
 
     site.submit(blue("owl", "lark"))
-    with working(site, score):
-        wait_for(site, "failed")
+    with working(site.database, score):
+        wait_for(site.database, "failed")
     site.log_in()
-    pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1")]
+    pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log")]
     pages.append(site.client.get("/api/submissions/1", headers=site.headers()).text)
     assert not any("weights.pth" in page or str(tmp_path) in page for page in pages)
     assert "for a reason on our side" in pages[1]
-    site.admin("list-submissions")
+    site.admin("submissions", "list")
     assert "weights.pth" in capsys.readouterr().out
-    site.admin("rescore", "failed")
-    with working(site, site.scorer):
-        row = wait_for(site, "scored")
+    site.admin("submissions", "rescore", "failed")
+    with working(site.database, stub_score):
+        row = wait_for(site.database, "scored")
     assert (row.note, row.error) == ("", "")
 
 
@@ -124,10 +160,45 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
 
     def hang(job: Job) -> Outcome:
         assert ended.wait(PATIENCE)
-        return site.scorer(job)
+        return stub_score(job)
 
-    with working(site, hang, max_seconds=0.2, end=ended.set):
-        row = wait_for(site, "failed")
+    with working(site.database, hang, max_seconds=0.2, end=ended.set):
+        row = wait_for(site.database, "failed")
     assert "took longer" in row.error
     # The result comes too late.
-    assert wait_for(site, "failed").score is None
+    assert wait_for(site.database, "failed").score is None
+
+
+def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.submit(blue("owl", "lark"))
+    monkeypatch.setattr(worker_module, "LEASE", timedelta(seconds=0.3))
+    begun, ended = Event(), Event()
+
+    def hang(job: Job) -> Outcome:
+        begun.set()
+        assert ended.wait(PATIENCE)
+        return stub_score(job)
+
+    with working(site.database, hang, end=ended.set):
+        assert begun.wait(PATIENCE)
+        site.admin("teams", "remove", "Owls")
+    assert site.database.reading().scalars(select(ScoringRow)).all() == []
+
+
+def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headstart.portal.web import api
+
+    monkeypatch.setattr(api, "LOW", 0)
+    site.submit(blue("owl", "lark"))
+    assert site.client.get("/health").json() == {"status": "ok", "warnings": []}
+    with site.database.writing() as session:
+        session.execute(update(ScoringRow).values(queued=datetime.now(UTC) - timedelta(minutes=11)))
+    assert "no worker is active" in site.client.get("/health").json()["warnings"][0]
+    lines = site.client.get("/metrics").text.splitlines()
+    assert 'headstart_submissions{state="queue"} 1.0' in lines
+    assert any(float(line.split()[1]) > 600 for line in lines if line.startswith("headstart_oldest_waiting_seconds "))
+    assert 'headstart_requests_total{route="/api/submissions",status="201"} 1.0' in lines
+    assert claim(site.database) is not None
+    assert site.client.get("/health").json()["warnings"] == []
+    monkeypatch.setattr(api, "LOW", 2**80)
+    assert "of the data folder has only" in site.client.get("/health").json()["warnings"][0]
