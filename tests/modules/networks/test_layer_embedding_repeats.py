@@ -39,12 +39,8 @@ passes = count()
     "function",
     [
         lambda rows: functional.dropout(rows, 0.1, training=True),
-        lambda rows: rows + 0.01 * torch.randn_like(rows),
-        lambda rows: rows[:, torch.randperm(rows.shape[1])],
-        lambda rows: rows * next(passes),
         lambda rows: rows[:, next(passes) % 2 :],
         lambda rows: functional.batch_norm(rows, None, None, training=True),
-        lambda rows: rows - rows.mean(0),
     ],
 )
 def test_other_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> None:
@@ -57,7 +53,6 @@ def test_other_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> 
 @pytest.mark.parametrize(
     "function",
     [
-        lambda rows: 2 * rows,
         lambda rows: 0 * rows,
         lambda rows: rows + 1e-5 * torch.randn_like(rows),
         lambda rows: functional.dropout(rows, 0.5, training=False),
