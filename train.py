@@ -28,11 +28,11 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Options; those of the process by default.
     """
-    given = sys.argv[1:] if args is None else list(args)
+    arguments = sys.argv[1:] if args is None else list(args)
     with one_line_errors():
-        if "--version" in given:
+        if "--version" in arguments:
             print(describe_version())
-        elif not run_task(given).get("complete", False):
+        elif not run_task(arguments).get("complete", False):
             raise SystemExit(INCOMPLETE)
 
 

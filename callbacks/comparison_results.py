@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
+from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.run_folder import print_written
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import (
@@ -22,17 +23,6 @@ from headstart.metrics.sample_efficiency.result_warnings import (
 from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
-
-
-@runtime_checkable
-class Publisher(Protocol):
-    """A logger that shows a run's results."""
-
-    def is_published(self, params: dict[str, Any]) -> bool:
-        """Return whether the results of a configuration were logged to their end."""
-
-    def publish(self, document: dict[str, Any], curves: Curves, files: list[Path]) -> None:
-        """Log the content of `results.json`, the traces and the run's files, and end the run's log."""
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -67,7 +57,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
     # Loggers may keep what was printed.
     for logger in trainer.loggers:
-        if isinstance(logger, Publisher):
+        if isinstance(logger, DashboardLogger):
             logger.publish(document, curves, paths)
 
 
@@ -80,8 +70,8 @@ def _write_files(
     from headstart.output.figures import setting_in_words, writers
 
     protocol = document["protocol"]
-    fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
-    arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
+    setting = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
+    arguments = (curves, f"{setting}, batch size {protocol['batch_size']}", document["complete"])
     files: dict[str, Callable[[Path], object]] = {}
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
@@ -212,11 +202,11 @@ def _remarks_on_code(run: ComparisonRun) -> list[str]:
         if doubts
     ]
     if imported := run.traces.imported:
-        own = [
+        late = [
             name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
         ]
         unstored.append(
-            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} was imported while they ran; import it "
+            f"Traces of {', '.join(late)} are not stored: {', '.join(imported)} was imported while they ran; import it "
             "at the top of a file."
         )
     return unstored
@@ -225,12 +215,10 @@ def _remarks_on_code(run: ComparisonRun) -> list[str]:
 def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
     """Return what methods did wrong, by their names, besides predictions that are not finite."""
     warnings: dict[str, list[str]] = {}
-    for name, changed, drew in zip(run.methods, run.traces.changed.sum(1), run.traces.drew.sum(1), strict=True):
+    for name, drew in zip(run.methods, run.traces.drew.any(1).tolist(), strict=True):
         if drew:
             warnings.setdefault(name, []).append(
                 "drew from a global generator while several orderings ran side by side. Unless it drew the same for "
                 "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
             )
-        if changed:
-            warnings.setdefault(name, []).append(f"differs from its stored traces in {changed} orderings.")
     return warnings

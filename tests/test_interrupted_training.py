@@ -48,7 +48,7 @@ def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tm
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
     complete = run(folder, *SMALL_DEMO)
     assert complete["complete"]
-    command[-1] = script.replace("train.main([", "train.main(['--results.recompute=true', ")
+    command[-1] = script.replace("train.main([", f"train.main(['--results.ledger={tmp_path / 'other'}', ")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.returncode == code
     assert "are kept" in process.stdout

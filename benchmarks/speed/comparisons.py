@@ -1,5 +1,6 @@
 """Comparisons and training."""
 
+import shutil
 import time
 from functools import partial
 from pathlib import Path
@@ -51,8 +52,10 @@ SEED, BATCH, CLASSES, SIDE, RATE, PHOTOS = 0, 64, 60, 64, 0.004, 3000
 
 def train(folder: Path, *options: str, recompute: bool = True) -> None:
     """Run train.py with its options, with its run and cache in a folder."""
-    where = f"--trainer.default_root_dir={folder / 'run'}"
-    run("train.py", *options, where, f"--results.recompute={recompute}", cache=folder / "cache")
+    if recompute:
+        shutil.rmtree(folder / "ledger", ignore_errors=True)
+    where = f"--trainer.default_root_dir={folder / 'run'}", f"--results.ledger={folder / 'ledger'}"
+    run("train.py", *options, *where, cache=folder / "cache")
 
 
 def orderings() -> str:

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Method, Start, linear_logits
-from headstart.modules.methods.room import with_room
-from headstart.modules.methods.samples_seen import SamplesSeen
+from headstart.modules.methods.samples_seen import SamplesSeen, with_room
 
 CONJUGATE_STEPS = 200
 # Factor by which conjugate gradients reduce the residual of a Newton step.
@@ -241,7 +240,7 @@ class NewtonFit:
 
 
 def _is_asynchronous(tensor: Tensor) -> bool:
-    """Whether reading a value waits for its device, which is slower than steps that change nothing."""
+    """Return whether reading a value waits for its device, which is slower than steps that change nothing."""
     return tensor.device.type != "cpu"
 
 

@@ -172,7 +172,7 @@ def test_modules_learn_as_by_lightning(tmp_path: Path) -> None:
 def test_modules_end_when_all_methods_of_an_ordering_have_met(tmp_path: Path) -> None:
     whole, _ = compare(tmp_path / "whole", [Probe], {})
     criterion = {"until": "criterion", "threshold": 0.5, "consecutive": 2}
-    cases: list[dict[str, Any]] = [{}, {"stop_when_met": True}, {"evaluate_every": 3}, {"evaluation": "lazy"}]
+    cases: list[dict[str, Any]] = [{}, {"evaluate_every": 3}, {"evaluation": "lazy"}]
     for options in cases:
         ended, run = compare(tmp_path / str(options), [Probe], {}, {**criterion, **options})
         assert run.document["complete"]
@@ -180,7 +180,7 @@ def test_modules_end_when_all_methods_of_an_ordering_have_met(tmp_path: Path) ->
             every = every[options.get("evaluate_every", 1) - 1 :: options.get("evaluate_every", 1)]
             passes = [count >= VALIDATION / 2 for count in every]
             met = next((k + 2 for k in range(len(passes) - 1) if passes[k] and passes[k + 1]), len(every))
-            least = 0 if "stop_when_met" in options or "evaluation" in options else sum(c != -1 for c in baseline)
+            least = 0 if "evaluation" in options else sum(c != -1 for c in baseline)
             assert mine == every[: max(met, least)] + [-1] * (len(every) - max(met, least))
 
 

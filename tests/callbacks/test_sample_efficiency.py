@@ -95,23 +95,6 @@ def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_p
     assert "reached/baseline" in tables[0]
 
 
-def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
-    counts = np.array([[[4, 16, 16], [20, 20, 20]], [[0, 0, 0], [10, 10, 20]]])
-    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
-    script(counts, consecutive=2, logger=logger)
-    logger.save()
-    rows = logger.experiment.metrics_file_path
-    table = np.genfromtxt(rows, delimiter=",", names=True, deletechars="", dtype=float)
-    assert table["samples_seen"].tolist() == [1, 2, 3]
-    names = ("baseline", "method_0")
-    for name, accuracy in zip(names, counts / 20, strict=True):
-        assert table[f"val/accuracy/{name}"] == pytest.approx(accuracy.mean(0))
-        assert table[f"band/accuracy/{name}/p10"] == pytest.approx(np.percentile(accuracy, 10, axis=0))
-        assert table[f"band/accuracy/{name}/p90"] == pytest.approx(np.percentile(accuracy, 90, axis=0))
-    assert table["reached/baseline"].tolist() == [0, 0.5, 1]
-    assert table["reached/method_0"].tolist() == [0, 0, 0]
-
-
 def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None:
     class Mine(GradientDescent):
         def adapt(self, inputs: Tensor, labels: Tensor) -> None:
