@@ -1,7 +1,7 @@
 """The results of a comparison: its document, files and table, and what loggers show of it."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,12 @@ from headstart.metrics.sample_efficiency.result_warnings import (
 from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
+
+# A method did what it must not, which is no error.
+DREW = (
+    "drew from a global generator while several orderings ran side by side. Unless it drew the same for each, which "
+    "dropout does not, its traces depend on which ran together; see docs/methods.md."
+)
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -48,10 +54,10 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
     document = run.folder.document
-    run.document, run.written, run.remarks = document, paths, _remarks(run)
+    run.document, run.written = document, paths
 
     print_scores(document)
-    print_lines([*run.remarks, *_remarks_on_ledger(run), *_remarks_on_code(run)])
+    print_lines(_remarks(run))
     if not measured.all():
         say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
@@ -122,8 +128,9 @@ def _document(
     for method, key, diverged in zip(run.methods, run.keys, diverged_at, strict=True):
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
         scores["methods"][method] |= {"diverged_at": at, "key": key.describe()["method"]}
-    for method, counts in zip(curves.methods, curves.correct, strict=True):
-        if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
+    for method, drew, counts in zip(curves.methods, traces.drew.sum(1), curves.correct, strict=True):
+        faults = [*([DREW] if drew else []), *last_evaluation_faults(counts)]
+        if faults:
             scores["methods"][method]["warnings"] = faults
 
     reason = criterion.cut_off_because
@@ -174,51 +181,21 @@ def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     return {"device": f"{device.type} ({name})", **run.stream.environment()}
 
 
-def _remarks(run: ComparisonRun) -> list[str]:
-    """Return what a reader of the results should know of lazy evaluation."""
-    correct = run.traces.correct
-    skipped = correct == SKIPPED
-    if not skipped.any():
-        return []
-    made = 1 - skipped.sum() / (correct != NOT_EVALUATED).sum()
-    return [
-        f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
-        "criterion than this one."
-    ]
-
-
-def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
+def _remarks(run: ComparisonRun) -> Iterator[str]:
+    """Yield what to print below the table: on lazy evaluation, on the ledger, and whose traces are not stored."""
     traces = run.traces
-    reused = int((~traces.measured).sum())
-    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
-    return [of_ledger] * bool(reused)
-
-
-def _remarks_on_code(run: ComparisonRun) -> list[str]:
-    """Return whose traces are not stored, and why."""
-    unstored = [
-        f"Traces of {name} are not stored: {'; '.join(doubts)}."
-        for name, doubts in zip(run.methods, run.doubts, strict=True)
-        if doubts
-    ]
-    if imported := run.traces.imported:
-        late = [
-            name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
-        ]
-        unstored.append(
-            f"Traces of {', '.join(late)} are not stored: {', '.join(imported)} was imported while they ran; import it "
-            "at the top of a file."
+    skipped = (traces.correct == SKIPPED).sum()
+    if skipped:
+        made = 1 - skipped / (traces.correct != NOT_EVALUATED).sum()
+        yield (
+            f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
+            "criterion than this one."
         )
-    return unstored
+    if reused := int((~traces.measured).sum()):
+        yield f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
 
-
-def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
-    """Return what methods did wrong, by their names, besides predictions that are not finite."""
-    warnings: dict[str, list[str]] = {}
-    for name, drew in zip(run.methods, run.traces.drew.any(1).tolist(), strict=True):
-        if drew:
-            warnings.setdefault(name, []).append(
-                "drew from a global generator while several orderings ran side by side. Unless it drew the same for "
-                "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
-            )
-    return warnings
+    for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True):
+        if is_own and traces.imported and not doubts:
+            doubts = [f"{', '.join(traces.imported)} was imported while they ran; import it at the top of a file"]
+        if doubts:
+            yield f"Traces of {name} are not stored: {'; '.join(doubts)}."

@@ -57,7 +57,6 @@ class ComparisonRun(LedgerOptions):
     Attributes:
         document: Content of results.json, empty until it is written.
         written: The files, `results.json` last.
-        remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
@@ -81,7 +80,6 @@ class ComparisonRun(LedgerOptions):
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
         self.written: list[Path] = []
-        self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.doubts: list[list[str]] = []
         self.training: dict[str, Any] = {}

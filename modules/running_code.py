@@ -50,12 +50,13 @@ class _Digested:
 
     def __init__(self, module: ModuleType, file: str) -> None:
         self.spec = module.__spec__
-        content = _content(module, file)
-        self.sha256 = hashlib.sha256(content or b"").hexdigest()
-        self.doubt = ""
-        if content is None:
+        self.sha256 = self.doubt = ""
+        try:
+            self.sha256 = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        # Such as a file in an archive.
+        except OSError:
             self.doubt = f"{file} cannot be read"
-        elif _changed(Path(file)):
+        if _changed(Path(file)):
             self.doubt = f"{file} was changed after Python started; start it again"
 
 
@@ -114,9 +115,7 @@ def is_own(one: object) -> bool:
         one: The class or function.
     """
     name = getattr(one, "__module__", None) or "builtins"
-    outermost, _, inner = name.partition(".")
-    if outermost == SUITE:
-        return _is_test(inner)
+    outermost = name.partition(".")[0]
     if (file := _file_of(sys.modules.get(name) or sys.modules.get(outermost))) is not None:
         return _is_own_file(file)
     # What is built in has no file, and neither has what was typed in a notebook.
@@ -129,10 +128,8 @@ def names_own(text: str) -> bool:
     Args:
         text: The text, such as `package.module.name` or `module:name`.
     """
-    outermost, _, inner = text.replace(":", ".").partition(".")
-    if outermost == SUITE:
-        return _is_test(inner)
-    return outermost == "__main__" or any(name.partition(".")[0] == outermost for name, _, _ in _own_files())
+    path = f"{text.replace(':', '.')}."
+    return any(path.startswith(f"{name}.") for name in ("__main__", *(name for name, _, _ in _own_files())))
 
 
 @cache
@@ -147,7 +144,7 @@ def _suite_files() -> list[Path]:
 
 
 def _changed(file: Path) -> bool:
-    """Return whether a file has changed since this process began; files in an archive have not."""
+    """Return whether a file has changed since this process began."""
     # Other than the time of modification, this one cannot be set.
     return file.is_file() and file.stat().st_ctime > STARTED
 
@@ -155,10 +152,9 @@ def _changed(file: Path) -> bool:
 def _own_files() -> Iterator[tuple[str, ModuleType, str]]:
     """Yield name, module and file of the own modules that are loaded, sorted by name."""
     for name, module in sorted(sys.modules.items()):
-        file, (outermost, _, inner) = _file_of(module), name.partition(".")
-        is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_own_file(file)
+        file = _file_of(module)
         # In processes that a script starts, its module has another name as well.
-        if file is not None and is_candidate and not (name == "__mp_main__" and _has_file("__main__")):
+        if file is not None and _is_own_file(file) and not (name == "__mp_main__" and _has_file("__main__")):
             yield ("__main__" if name == "__mp_main__" else name), module, file
 
 
@@ -167,11 +163,6 @@ def _digest(name: str, module: ModuleType, file: str) -> _Digested:
     if name not in _digested or _digested[name].spec is not module.__spec__:
         _digested[name] = _Digested(module, file)
     return _digested[name]
-
-
-def _is_test(inner: str) -> bool:
-    """Return whether a module of the suite is one of its tests, whose methods are like a user's."""
-    return inner.partition(".")[0] == "tests"
 
 
 def _has_file(name: str) -> bool:
@@ -204,12 +195,3 @@ def _python_folders() -> tuple[str, ...]:
     """Return the folders of the standard library and of scripts, each with a separator at its end."""
     names = ("stdlib", "platstdlib", "scripts")
     return tuple(f"{os.path.abspath(sysconfig.get_path(name))}{os.sep}" for name in names)  # noqa: PTH100
-
-
-def _content(module: ModuleType, file: str) -> bytes | None:
-    """Return the content of a module's file, which may lie in an archive; None if it cannot be read."""
-    with suppress(OSError):
-        return Path(file).read_bytes()
-    with suppress(OSError, AttributeError):
-        return bytes(module.__loader__.get_data(file))  # type: ignore[union-attr]
-    return None

@@ -95,9 +95,9 @@ def test_tools_of_scikit_learn() -> None:
     search.fit(features, names)
     assert search.best_params_["ridge"] in (0.1, 10.0)
     assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
-    chosen = HeadstartClassifier("kernel_ridge", ridge=3.0)
-    assert chosen.get_params() == {"method": "kernel_ridge", "batch_size": 1, "random_state": 0, "ridge": 3.0}
-    assert "ridge=3.0" in repr(chosen)
+    classifier = HeadstartClassifier("kernel_ridge", ridge=3.0)
+    assert classifier.get_params() == {"method": "kernel_ridge", "batch_size": 1, "random_state": 0, "ridge": 3.0}
+    assert "ridge=3.0" in repr(classifier)
 
 
 @pytest.mark.parametrize("method", CLASSIFIERS)
@@ -122,11 +122,11 @@ def test_pickled_it_goes_on_as_it_would_have(method: str) -> None:
         (lambda: HeadstartClassifier("kernel_ridge", ridge=-1).fit(*samples()), "ridge: expected a number"),
         (lambda: HeadstartClassifier("kernel_ridge", rigde=1).fit(*samples()), "rigde: there is no such option"),
         (
-            lambda: HeadstartClassifier(**{"batch_size": 1.5}).fit(*samples()),
+            lambda: HeadstartClassifier().set_params(batch_size=1.5).fit(*samples()),
             "batch_size: expected a whole number of 1 or",
         ),
         (
-            lambda: HeadstartClassifier(**{"random_state": None}).fit(*samples()),
+            lambda: HeadstartClassifier().set_params(random_state=None).fit(*samples()),
             "random_state: expected a whole number of 0",
         ),
         (lambda: HeadstartClassifier().set_params(ridge=1), "ridge: gaussian_discriminant_analysis has no such"),

@@ -102,8 +102,7 @@ def write_sweep(folder: Path, options: list[str]) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", [True, False])
-@pytest.mark.parametrize("engine", ["workers", "ray"])
+@pytest.mark.parametrize(("door", "engine"), [(True, "workers"), (False, "ray")])
 def test_in_the_processes_of_a_sweep(
     door: bool, engine: str, colliding: Path, options: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

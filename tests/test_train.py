@@ -143,9 +143,9 @@ def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     options = [part for part in sweep["command"] if part.startswith("--") and not part.startswith("--config")]
     assert "--trainer.logger.mode=auto" in options
     fixed = [option for option in options if not option.startswith("--trainer.logger")]
-    chosen = [f"--{key}={parameter['values'][-1]}" for key, parameter in sweep["parameters"].items()]
+    values = [f"--{key}={parameter['values'][-1]}" for key, parameter in sweep["parameters"].items()]
     # An agent that resumes a run adds the last one.
-    train.main([*SMALL_DEMO, *fixed, *chosen, "--_wandb={'desired': 1}"])
+    train.main([*SMALL_DEMO, *fixed, *values, "--_wandb={'desired': 1}"])
     (path,) = tmp_path.glob("runs/*/results.json")
     results = json.loads(path.read_text())
     assert (results["protocol"]["weights"], results["protocol"]["seed"]) == ("random", 1)

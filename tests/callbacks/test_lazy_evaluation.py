@@ -1,7 +1,6 @@
 """A lazy run meets the criterion where every evaluation does, says what it left out, and stops what has met it."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from torch import Tensor
 
 from headstart.callbacks import ComparisonRun
-from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
+from headstart.tests.material.scripted_runs import Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 CRITERION: dict[str, Any] = {"threshold": 0.8, "consecutive": 4}
@@ -51,17 +50,3 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
     run = script(counts, folder="every", results=ComparisonRun(), **CRITERION)
     assert len(fed) == 2 * 24
     assert run.criterion.traces.lengths.tolist() == [[24], [24]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("evaluation", ["lazy", "every"])
-def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
-    script: Script, evaluation: str, tmp_path: Path
-) -> None:
-    options: dict[str, Any] = {"evaluation": evaluation, **CRITERION}
-    whole = script(COUNTS, folder="whole", results=ComparisonRun(ledger=str(tmp_path / "other")), **options)
-    for samples in (7, 12, 13):
-        script(COUNTS, results=ComparisonRun(), callbacks=(Killed(samples),), **options)
-    run = script(COUNTS, results=ComparisonRun(), **options)
-    assert run.correct.tolist() == whole.correct.tolist()
-    assert run.results.document["methods"] == whole.results.document["methods"]

@@ -89,7 +89,7 @@ def compare(
     results = ComparisonRun(ledger=str(folder / "ledger"))
     stream.orderings_at_once = 1
     comparison = Comparison(GradientDescent(), {f"m{index}": each for index, each in enumerate(modules)})
-    kinds = {name: f"{own.kind.__module__}.{own.kind.__name__}" for name, own in comparison.own.items()}
+    kinds = {name: f"{module.kind.__module__}.{module.kind.__name__}" for name, module in comparison.own.items()}
     described = {name: {"class_path": path, "init_args": {}} for name, path in kinds.items()}
     model = {"baseline": {"init_args": {}}, "methods": described}
     results.prepare(folder, yaml.safe_dump({"model": model, "data": {}, "trainer": {}}), callback)
@@ -137,19 +137,19 @@ def fit_plainly(kind: type[LightningModule], ordering: int, options: dict[str, A
 
 def differences(folder: Path, modules: Sequence[Any], options: dict[str, Any], alone: Any) -> list[str]:
     """Return what differs between a comparison and plain training, by names of classes."""
-    Kept.states, given = {}, options.get("callbacks", [])
-    counts, _ = compare(folder, modules, {**options, "callbacks": [*given, Kept()]})
-    found = [] if counts["baseline"] == alone else ["the baseline"]
+    Kept.states, callbacks = {}, options.get("callbacks", [])
+    counts, _ = compare(folder, modules, {**options, "callbacks": [*callbacks, Kept()]})
+    wrong = [] if counts["baseline"] == alone else ["the baseline"]
     for kind, (name, trained) in zip(modules, list(counts.items())[1:], strict=True):
         # The second ordering, to which nothing of the first may come.
-        theirs, state = fit_plainly(kind, 1, {**options, "callbacks": deepcopy(given)})
+        theirs, state = fit_plainly(kind, 1, {**options, "callbacks": deepcopy(callbacks)})
         # A module that stops itself keeps its last accuracy.
         if trained[1] != theirs + theirs[-1:] * (SAMPLES // BATCH - len(theirs)):
-            found.append(f"{name}: counts of {kind.__name__}: {trained[1]} for {theirs}")
+            wrong.append(f"{name}: counts of {kind.__name__}: {trained[1]} for {theirs}")
         kept = Kept.states[kind.__name__][1]
         if kept.keys() != state.keys() or not all(torch.equal(kept[each], state[each]) for each in state):
-            found.append(f"{name}: weights of {kind.__name__}")
-    return found
+            wrong.append(f"{name}: weights of {kind.__name__}")
+    return wrong
 
 
 @pytest.fixture(autouse=True)

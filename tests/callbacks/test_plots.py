@@ -79,8 +79,8 @@ def test_learning_curves() -> None:
         assert drawn.get_ydata() == pytest.approx(correct.mean(0))
     # The baseline meets the criterion at 24 and 32 samples, and once not at all; the other method once only.
     assert legend(figure) == ["Baseline, median 32", "Method 1, median not reached"]
-    finite = [mark for mark in marks(axes) if np.isfinite(np.asarray(mark.get_xdata(), float)).all()]
-    assert [np.ravel(mark.get_data()).tolist() for mark in finite] == [[32, 80]]
+    points = [np.asarray([mark.get_xdata(), mark.get_ydata()], dtype=float).ravel().tolist() for mark in marks(axes)]
+    assert [point for point in points if np.isfinite(point).all()] == [[32, 80]]
     assert line(axes, GREY).get_ydata() == [80, 80]
     assert figure.get_suptitle() == "pets, resnet50"
 

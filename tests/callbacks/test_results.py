@@ -167,8 +167,8 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     document = read(run.folder)
     assert document["times"]["computed_traces"] == 2
     criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24, "largest_class": 12}
-    chosen = {"threshold": 0.9, "consecutive": 1, "evaluation": "every", "until": "criterion"}
-    assert document["criterion"] == {**chosen, **criterion}
+    options = {"threshold": 0.9, "consecutive": 1, "evaluation": "every", "until": "criterion"}
+    assert document["criterion"] == {**options, **criterion}
     assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
     assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]
 

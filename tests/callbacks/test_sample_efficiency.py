@@ -1,16 +1,14 @@
 """The criterion in a trainer, on counts of correct predictions that are scripted."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficiency
@@ -49,38 +47,6 @@ def test_run_stops_once_the_last_has_met_the_criterion(
     assert run.criterion.met.flatten().tolist() == [number is not None for number in met]
     reason = "every method met the criterion in every ordering" if everywhere else "the sample limit was reached"
     assert run.stopped_because == reason
-
-
-class Interrupt(Callback):
-    """Raises at the third batch.
-
-    Args:
-        error: What to raise.
-    """
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        if batch_idx == 2:
-            raise self.error
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (KeyboardInterrupt(), "interrupted"),
-        (SIGTERMException(), "terminated"),
-        (RuntimeError("out of luck"), "error: RuntimeError: out of luck"),
-    ],
-)
-def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
-    results = ComparisonRun()
-    with suppress(KeyboardInterrupt, SystemExit):
-        script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
-    assert results.document["stopped_because"] == reason
-    assert results.document["evaluations"] == 2
-    assert not results.document["complete"]
 
 
 def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:

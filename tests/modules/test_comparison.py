@@ -29,8 +29,8 @@ def test_all_methods_start_from_equal_but_separate_copies(trainable: bool) -> No
             assert other[name].data_ptr() != value.data_ptr()
     if backbone is not None:
         assert {"backbone.1.weight", "backbone.1.bias"} < set(states[0])
-        own = {parameter.data_ptr() for parameter in backbone.parameters()}
-        assert not own & {value.data_ptr() for state in states for value in state.values()}
+        pointers = {parameter.data_ptr() for parameter in backbone.parameters()}
+        assert not pointers & {value.data_ptr() for state in states for value in state.values()}
 
 
 def test_name_of_the_baseline_is_taken() -> None:
@@ -87,8 +87,8 @@ def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
     start = Start(features, classes, range(1), max_samples, seed=0, samples=torch.empty(1, features))
     orderings = Comparison(Constant([0])).orderings_at_once(start, methods)
     # Adam holds four heads; recursive least squares a row of features per sample, or a matrix of features by features.
-    held = 4 * (4 * features * classes + min(max_samples, features) * features)
-    assert orderings == 1 or orderings * methods * held <= 4 * 2**30
+    size = 4 * (4 * features * classes + min(max_samples, features) * features)
+    assert orderings == 1 or orderings * methods * size <= 4 * 2**30
     assert orderings >= (100 if features == 1280 else 1)
 
     # Samples that are not in memory are copied by the methods, which then have half a gigabyte in all.

@@ -265,8 +265,8 @@ def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:
     for factor in ("1.0", "3.0"):
         with project(tmp_path, {"mine.py": method(factor=factor)}):
             importlib.import_module("mine")
-            given = {"init_args": {"steps": 4}}
-            described.append([describe_method(Replay(), given, 9), code_of(Replay(), given)])
+            options = {"init_args": {"steps": 4}}
+            described.append([describe_method(Replay(), options, 9), code_of(Replay(), options)])
     assert described[0] == described[1]
     assert list(described[0][1]) == ["headstart"]
 

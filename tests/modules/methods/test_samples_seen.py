@@ -21,11 +21,11 @@ def test_copies_share_what_was_seen_and_go_on_apart(shared: bool, seen_before: i
         seen.append(features[:, [sample]], labels[:, [sample]], indices[:, [sample]])
     other = deepcopy(seen)
     assert other.matrix.data_ptr() == seen.matrix.data_ptr()
-    chosen = list(range(seen_before))
-    for own, one, sample in ((chosen.copy(), other, 7), (chosen.copy(), seen, 6)):
+    before = list(range(seen_before))
+    for numbers, one, sample in ((before.copy(), other, 7), (before.copy(), seen, 6)):
         for number in (sample, sample - 2):
-            own.append(number)
+            numbers.append(number)
             one.append(features[:, [number]], labels[:, [number]], indices[:, [number]])
-        assert torch.equal(one.gather(slice(None)), features[:, own])
-        assert torch.equal(one.labels, labels[:, own])
-    assert torch.equal(other.gather(slice(None)), features[:, [*chosen, 7, 5]])
+        assert torch.equal(one.gather(slice(None)), features[:, numbers])
+        assert torch.equal(one.labels, labels[:, numbers])
+    assert torch.equal(other.gather(slice(None)), features[:, [*before, 7, 5]])

@@ -74,10 +74,10 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
     for count, (images, target, indices) in enumerate(batches(photos, labels, 3)):
         with torch.no_grad():
             features = tiny_backbone()(images[0])[None]
-            known = (1 + 3 * count) * base(features)[0]
-        logits = known + side(images[0]) @ head + bias
+            of_base = (1 + 3 * count) * base(features)[0]
+        logits = of_base + side(images[0]) @ head + bias
         # A class without a sample has no probability.
-        loss = functional.cross_entropy(torch.where(known.isinf(), torch.zeros(()), logits), target[0])
+        loss = functional.cross_entropy(torch.where(of_base.isinf(), torch.zeros(()), logits), target[0])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -39,22 +39,6 @@ def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
     assert features.shape == (3, backbone.width) == (3, head.in_features)
 
 
-def test_timm_model() -> None:
-    import timm
-
-    name = "test_resnet.r160_in1k"
-    backbone = build_backbone(BackboneSpec(f"timm/{name}", "random").network(seed=4))
-    torch.manual_seed(4)
-    network = timm.create_model(name, num_classes=1000).eval()
-    photos = random_photos(side=160)
-    with torch.no_grad():
-        images = Normalization(backbone.preprocessing)(photos)
-        expected = network.forward_head(network.forward_features(images), pre_logits=True)
-        torch.testing.assert_close(backbone(photos), expected, rtol=1e-4, atol=1e-5)
-    assert backbone.width == network.num_features
-    assert backbone.preprocessing.crop == 160
-
-
 TWO_HEADS: dict[str, dict[str, Any]] = {
     "deit_tiny_distilled_patch16_224": {"depth": 1},
     "crossvit_tiny_240": {},

@@ -91,15 +91,6 @@ def test_arguments_of_the_constructor(source: str, parameters: dict[str, Any], r
 # Weights from files
 
 
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-def test_weights_in_half_precision_become_single(tmp_path: Path, kind: str) -> None:
-    state = torchvision.models.mobilenet_v2(width_mult=0.25).to(getattr(torch, kind)).state_dict()
-    save_file(state, tmp_path / "w.safetensors")
-    loaded = build("a", weights=str(tmp_path / "w.safetensors")).state_dict()
-    assert {value.dtype for value in loaded.values() if value.is_floating_point()} == {torch.float32}
-    assert all(torch.equal(loaded[name], state[name].to(loaded[name].dtype)) for name in state)
-
-
 def test_convolutional_classifier_of_any_size(tmp_path: Path) -> None:
     network = torchvision.models.squeezenet1_1(num_classes=7)
     save_file(network.state_dict(), tmp_path / "w.safetensors")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import timm
 import torch
 import torchvision
 from torch import Tensor, nn
+from torch.nn import functional
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from headstart.modules.networks.layer_embedding import LayerEmbedding
@@ -251,3 +253,33 @@ def test_layers_side_by_side() -> None:
     assert model.widths == [2, 3, 3, 3]
     torch.testing.assert_close(rows[:, 2:], torch.cat([pool(IMAGES), 2 * pool(IMAGES), pool(IMAGES)], 1))
     assert not list_hooks(network)
+
+
+passes = count()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda rows: functional.dropout(rows, 0.1, training=True),
+        lambda rows: rows[:, next(passes) % 2 :],
+        lambda rows: functional.batch_norm(rows, None, None, training=True),
+    ],
+)
+def test_layers_that_draw_random_numbers_or_mix_photos(function: Callable[[Tensor], Tensor]) -> None:
+    network = chain(stem=nn.Flatten(), last=function)
+    assert "layer 'last' returns other values in a second pass" in refusal(network, Tap("last", None, None))
+    # Only the layer that is taken counts.
+    torch.testing.assert_close(embedding(network, Tap("stem", None, 192))(PHOTOS), IMAGES.flatten(1))
+
+
+def test_layers_that_return_the_same_values_but_for_rounding() -> None:
+    state = torch.get_rng_state()
+    functions: list[Callable[[Tensor], Tensor]] = [
+        lambda rows: 0 * rows,
+        lambda rows: rows + 1e-5 * torch.randn_like(rows),
+        lambda rows: rows / rows.norm(dim=1, keepdim=True),
+    ]
+    for function in functions:
+        assert embedding(chain(stem=nn.Flatten(), last=function), Tap("last", None, None)).widths == [192]
+    assert torch.equal(torch.get_rng_state(), state)

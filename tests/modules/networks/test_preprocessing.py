@@ -55,9 +55,9 @@ def test_pixels_equal_timms(model: str, size: tuple[int, int]) -> None:
     config = resolve_data_config(pretrained_cfg=get_pretrained_cfg(model).to_dict())
     transform: Callable[[Image.Image], Tensor] = create_transform(**config, is_training=False)
     photo = draw_photo(size)
-    own = Preprocessing.from_timm(config)
-    assert own is not None
-    torch.testing.assert_close(prepare(own, photo), transform(photo), rtol=0, atol=1e-6)
+    preparation = Preprocessing.from_timm(config)
+    assert preparation is not None
+    torch.testing.assert_close(prepare(preparation, photo), transform(photo), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_pixels_equal_timms(model: str, size: tuple[int, int]) -> None:
 def test_other_preparation_of_timm_is_refused(change: dict[str, Any]) -> None:
     config = {"input_size": (3, 224, 224), "crop_mode": "center", "interpolation": "bicubic", "crop_pct": 0.9}
     config |= {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
-    own = Preprocessing.from_timm(config)
-    assert own is not None
-    assert own.resize == 248
+    preparation = Preprocessing.from_timm(config)
+    assert preparation is not None
+    assert preparation.resize == 248
     assert Preprocessing.from_timm({**config, **change}) is None
 
 
@@ -94,5 +94,5 @@ def test_random_sizes_equal_torchvisions(interpolation: Literal["bilinear", "bic
         photo = draw_photo((width, height))
         resized = transforms.resize(photo, [resize], InterpolationMode(interpolation))
         expected = transforms.pil_to_tensor(transforms.center_crop(resized, [crop])).permute(1, 2, 0).numpy()
-        found = Preprocessing(resize, crop, interpolation=interpolation).prepare(photo)
-        np.testing.assert_array_equal(found, expected)
+        pixels = Preprocessing(resize, crop, interpolation=interpolation).prepare(photo)
+        np.testing.assert_array_equal(pixels, expected)

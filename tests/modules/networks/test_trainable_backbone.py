@@ -139,8 +139,8 @@ def test_weights_are_those_of_the_beginning(precision: Precision) -> None:
     for name, tensor in chain(changed.network.named_parameters(), changed.network.named_buffers()):
         if tensor.is_floating_point():
             tensor.data = tensor.data * 1.01
-            own = dict(chain(backbone.network.named_parameters(), backbone.network.named_buffers()))[name]
-            own.data.copy_(tensor.data)
+            value = dict(chain(backbone.network.named_parameters(), backbone.network.named_buffers()))[name]
+            value.data.copy_(tensor.data)
     after = evaluate(backbone, photos)
     assert backbone._folded is folded
     assert not torch.equal(before, after)

@@ -127,8 +127,8 @@ def test_an_address_needs_a_digest(ending: str) -> None:
 def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
     larger = draw(img_size=64)
     backbone = build_backbone(offer(server, save(larger)).network(0))
-    own = timm.create_model(NAME, **ARGS)
-    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, own)["pos_embed"]
+    network = timm.create_model(NAME, **ARGS)
+    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, network)["pos_embed"]
     torch.testing.assert_close(backbone.network.state_dict()["pos_embed"], expected)
 
 
