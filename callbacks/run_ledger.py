@@ -53,9 +53,9 @@ class LedgerOptions:
         Raises:
             UserError: The ledger cannot be used, now or within the block.
         """
-        chosen = self.ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
+        path = self.ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
         try:
-            with Ledger(Path(chosen).expanduser()) if self._open_ledger is None else self._open_ledger() as ledger:
+            with Ledger(Path(path).expanduser()) if self._open_ledger is None else self._open_ledger() as ledger:
                 yield ledger
         except LedgerError as error:
             raise UserError(f"results.ledger: {error}; choose another folder") from error
@@ -173,8 +173,8 @@ class Accuracies:
         """Claim one ordering, so that several processes share the missing ones."""
         holder = None
         for ordering in self.missing:
-            held = self.ledger.claim([self.keys[ordering]])
-            if not held:
+            holders = self.ledger.claim([self.keys[ordering]])
+            if not holders:
                 return ordering, None
-            holder = next(iter(held.values()))
+            holder = next(iter(holders.values()))
         return None, holder

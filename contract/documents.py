@@ -49,8 +49,7 @@ class Registry:
 
         The constructor is the one that `model_parameters` name under the library's own argument. This is `name` for
         torchvision, `model_name` for timm and open_clip, and `name` with a dotted path for custom sources. Without it,
-        the constructor is that of the entry's name. Otherwise it is the one of the library's names that the entry's
-        name contains between separators.
+        the constructor is that of the entry's name.
 
         Args:
             names: Names of entries.

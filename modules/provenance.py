@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ def code_of(one: object, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_users(one: object, options: Mapping[str, Any]) -> bool:
-    """Whether the class of an object, or something that its options name, is the user's own.
+    """Return whether the class of an object, or something that its options name, is the user's own.
 
     Args:
         one: The object, or its class.
@@ -128,8 +127,8 @@ def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
     named = [each for each in map(_resolve, texts) if callable(each)]
-    own = doubts([*inspect.getmro(_kind(one)), *named]) if is_users(one, options) else []
-    return suite_doubts() + own
+    of_project = doubts([*inspect.getmro(_kind(one)), *named]) if is_users(one, options) else []
+    return suite_doubts() + of_project
 
 
 def own_digests(objects: Iterable[object]) -> dict[str, str]:
@@ -140,10 +139,10 @@ def own_digests(objects: Iterable[object]) -> dict[str, str]:
     Args:
         objects: Classes and functions.
     """
-    own = [one for one in objects if is_own(one)]
-    if not own:
+    users = [one for one in objects if is_own(one)]
+    if not users:
         return {}
-    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(own) else {})}
+    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(users) else {})}
 
 
 def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -159,14 +158,14 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
     suites = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
     if kind in suites:
         return None
-    known = {name for parent in suites for name in inspect.signature(parent).parameters}
-    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in known}
+    inherited = {name for parent in suites for name in inspect.signature(parent).parameters}
+    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in inherited}
     options = {**options, "init_args": added}
     return {**describe(kind, options), "code": code_of(kind, options)}
 
 
 def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
-    """Whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
+    """Return whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
 
     Args:
         one: The object, or its class.
@@ -216,22 +215,10 @@ def versions() -> dict[str, str]:
 
 
 def _is_of_other_package(path: str) -> bool:
-    """Whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
-    name = _outermost(path)
-    is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
-    return not is_known and name != path and bool(DOTTED.fullmatch(path)) and _is_module(name)
-
-
-def _outermost(path: str) -> str:
-    return re.split("[.:]", path)[0]
-
-
-def _is_module(name: str) -> bool:
-    """Whether there is a module or a package of a name, loaded or not."""
-    try:
-        return name in sys.modules or find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
+    """Return whether a text is the path of something in a loaded package whose version is not in `PACKAGES`."""
+    outermost = re.split("[.:]", path)[0]
+    has_version = outermost in {SUITE, *PACKAGES} or outermost in sys.stdlib_module_names
+    return not has_version and outermost != path and bool(DOTTED.fullmatch(path)) and outermost in sys.modules
 
 
 def _resolve(path: str) -> object:

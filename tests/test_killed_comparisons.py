@@ -101,10 +101,10 @@ def results(folder: Path) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
-    own, kills = KINDS[kind]
+    more, kills = KINDS[kind]
     (tmp_path / "own_probe.py").write_text(OWN)
     small = ("batch_size=2", "max_samples=24", "validation_size=40", "orderings_at_once=1")
-    options = [f"--config={CHECKOUT / 'configs' / 'demo.yaml'}", *(f"--data.{each}" for each in small), *own]
+    options = [f"--config={CHECKOUT / 'configs' / 'demo.yaml'}", *(f"--data.{each}" for each in small), *more]
     options += ["--criterion.consecutive=4", "--trainer.accelerator=cpu", "--trainer.logger=false"]
     environment = {**os.environ, "HEADSTART_CACHE": str(tmp_path / "cache"), "PYTHONPATH": f"{CHECKOUT}:{tmp_path}"}
     command = [sys.executable, "-c", SERVER, json.dumps(options), str(kills), str(tmp_path)]

@@ -98,13 +98,6 @@ def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_seed_changes_the_orderings(tmp_path: Path) -> None:
-    first = run(tmp_path / "0", *SMALL_DEMO)
-    second = run(tmp_path / "1", *SMALL_DEMO, "--seed_everything=1")
-    assert first["methods"] != second["methods"]
-
-
-@pytest.mark.slow
 def test_scores_follow_from_the_curves_alone(tmp_path: Path) -> None:
     results = run(tmp_path, *SMALL_DEMO, "--data.orderings=12", "--data.max_samples=120", "--criterion.threshold=0.7")
     curves = dict(np.load(tmp_path / "curves.npz"))
@@ -150,9 +143,9 @@ def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     options = [part for part in sweep["command"] if part.startswith("--") and not part.startswith("--config")]
     assert "--trainer.logger.mode=auto" in options
     fixed = [option for option in options if not option.startswith("--trainer.logger")]
-    chosen = [f"--{key}={parameter['values'][-1]}" for key, parameter in sweep["parameters"].items()]
+    values = [f"--{key}={parameter['values'][-1]}" for key, parameter in sweep["parameters"].items()]
     # An agent that resumes a run adds the last one.
-    train.main([*SMALL_DEMO, *fixed, *chosen, "--_wandb={'desired': 1}"])
+    train.main([*SMALL_DEMO, *fixed, *values, "--_wandb={'desired': 1}"])
     (path,) = tmp_path.glob("runs/*/results.json")
     results = json.loads(path.read_text())
     assert (results["protocol"]["weights"], results["protocol"]["seed"]) == ("random", 1)
@@ -167,10 +160,7 @@ def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (["--data.batch_size=-2"], 2, ["batch_size", "-2"]),
         (["--criterion.threshold=1.5"], 2, ["threshold", "1.5"]),
         (["--config=nowhere.yaml"], 2, ["nowhere.yaml"]),
-        (["--data.max_samples=5000"], 1, ["data.max_samples", "5000", "1000"]),
         (["--data.max_samples=5"], 1, ["data.max_samples", "5"]),
-        (["--data.backbone.weights=nowhere.pth"], 1, ["backbone.weights", "nowhere.pth"]),
-        (["--data.backbone.weights=IMAGENET"], 1, ["backbone.weights", "IMAGENET1K_V1"]),
         (["--data.backbone.name=mobilenet"], 1, ["backbone.name", "mobilenet"]),
         (
             ["--data.photos=headstart.datamodules.CatsAndDogs", "--data.photos.root=nowhere"],
@@ -179,10 +169,7 @@ def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ),
         (["--model.methods.mine=nowhere.Mine"], 2, ["nowhere.Mine"]),
         (["--model.methods={a.b: headstart.modules.Replay}"], 1, ["model.methods", "a.b"]),
-        (["--trainer.max_epochs=2"], 1, ["trainer.max_epochs", "2"]),
         (["--trainer.limit_train_batches=20"], 1, ["trainer.limit_train_batches", "20"]),
-        (["--trainer.fast_dev_run=true"], 1, ["trainer.fast_dev_run", "True"]),
-        (["--trainer.accelerator=cpu", "--trainer.devices=2"], 1, ["trainer.devices", "2"]),
         (["--data.cache_dir=/dev/null/cache"], 1, ["data.cache_dir", "/dev/null/cache"]),
         (["--trainer.default_root_dir=/dev/null"], 1, ["trainer.default_root_dir", "/dev/null"]),
     ],

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from headstart.modules.method import Start
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
-from headstart.modules.methods.seen_products import SeenProducts, solve_positive
+from headstart.modules.methods.samples_seen import SeenProducts, solve_positive
 
 # Rounding leaves a smaller trace where all unit vectors in float32 are the same.
 LEAST_TRACE = 1e-4

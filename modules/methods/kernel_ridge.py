@@ -7,7 +7,7 @@ from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Method, Start
-from headstart.modules.methods.seen_products import SeenProducts, solve_positive
+from headstart.modules.methods.samples_seen import SeenProducts, solve_positive
 
 # Number of the first samples, whose distances define the width.
 FOR_WIDTH = 64

@@ -41,5 +41,5 @@ class NormalizationOnly(FineTuning):
 
 
 def _is_normalization(module: nn.Module) -> bool:
-    """Whether a class name contains "Norm": libraries have classes of their own, such as timm's LayerNorm2d."""
+    """Return whether a class name contains "Norm": libraries have classes of their own, such as timm's LayerNorm2d."""
     return any("Norm" in kind.__name__ for kind in type(module).__mro__)

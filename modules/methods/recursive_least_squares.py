@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Method, Start, linear_logits
-from headstart.modules.methods.room import with_room
+from headstart.modules.methods.samples_seen import with_room
 
 
 class RecursiveLeastSquares(Method):

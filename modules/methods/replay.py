@@ -52,5 +52,5 @@ class Replay(GradientDescent):
         new = torch.arange(before, self.memory.count, device=device)
         for _ in range(self.steps):
             replayed = torch.randperm(before, generator=self.generator, device=device)[: self.replay_size]
-            chosen = torch.cat([new, replayed])
-            super().adapt(self.memory.features(chosen), self.memory.labels[:, chosen])
+            joined = torch.cat([new, replayed])
+            super().adapt(self.memory.features(joined), self.memory.labels[:, joined])

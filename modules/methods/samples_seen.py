@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -11,7 +11,32 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Start
-from headstart.modules.methods.room import with_room
+
+
+def with_room(tensor: Tensor, axes: Sequence[int], needed: int, most: int) -> Tensor:
+    """Return a tensor with enough room along some axes, so that its memory follows the samples seen.
+
+    Room is doubled whenever it does not suffice: all copies together are less than twice the final tensor.
+
+    Args:
+        tensor: The tensor, of the same length along these axes.
+        axes: The axes.
+        needed: Least length along them.
+        most: Length above which no more room than needed is allocated.
+
+    Returns:
+        The tensor itself where it is long enough, else a longer one that begins with its values and ends with zeros.
+    """
+    length = tensor.shape[axes[0]]
+    if length >= needed:
+        return tensor
+    shape, old = list(tensor.shape), [slice(None)] * tensor.dim()
+    for axis in axes:
+        shape[axis], old[axis] = max(needed, min(2 * length, most)), slice(length)
+    roomy = tensor.new_zeros(shape)
+    roomy[tuple(old)] = tensor
+    return roomy
+
 
 # Bytes of features that are gathered at once: they stay in a processor's cache until they are used.
 GATHERED = 16 * 2**20
@@ -80,16 +105,16 @@ class SamplesSeen(nn.Module):
         """A view of the labels of all samples seen, `[orderings, count]`."""
         return self._labels[:, : self.count]
 
-    def features(self, chosen: Tensor) -> Tensor:
+    def features(self, indices: Tensor) -> Tensor:
         """Gather the features of some samples of every ordering.
 
         Args:
-            chosen: Their indices among the samples seen, `[chosen]`, the same for all orderings.
+            indices: Their indices among the samples seen, `[samples]`, the same for all orderings.
 
         Returns:
-            `[orderings, chosen, features]`, or inputs likewise.
+            `[orderings, samples, features]`, or inputs likewise.
         """
-        flat = functional.embedding(self.indices[:, chosen], self.matrix.flatten(1))
+        flat = functional.embedding(self.indices[:, indices], self.matrix.flatten(1))
         return flat.view(*flat.shape[:2], *self.matrix.shape[1:])
 
     def groups(self, values: int = 0) -> Iterator[slice]:
@@ -106,3 +131,76 @@ class SamplesSeen(nn.Module):
     def gather(self, group: slice) -> Tensor:
         """Gather the features of all samples of some orderings, `[orderings of the group, count, features]`."""
         return functional.embedding(self.indices[group], self.matrix)
+
+
+# Norms under which features count as zero, as in `torch.nn.functional.normalize`.
+LEAST_NORM = 1e-12
+
+
+class SeenProducts(nn.Module):
+    """The samples that the orderings have seen, and the products of every two of them, scaled to unit norm.
+
+    Args:
+        start: What the method starts from.
+    """
+
+    def __init__(self, start: Start) -> None:
+        super().__init__()
+        self.seen = SamplesSeen(start)
+        self._norms: Tensor = nn.Buffer(torch.empty(start.orderings, 0), persistent=False)
+        self._products: Tensor = nn.Buffer(torch.empty(start.orderings, 0, 0), persistent=False)
+
+    @property
+    def norms(self) -> Tensor:
+        """A view of the norms of all samples seen, `[orderings, count]`."""
+        return self._norms[:, : self.seen.count]
+
+    @property
+    def products(self) -> Tensor:
+        """A view of the products of every two samples of unit norm, `[orderings, count, count]`."""
+        return self._products[:, : self.seen.count, : self.seen.count]
+
+    def append(self, features: Tensor, labels: Tensor, indices: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        """Add a batch, and iterate over the orderings in groups whose features are gathered together.
+
+        The batch is complete only when the iteration has ended.
+
+        Args:
+            features: `[orderings, batch, features]`.
+            labels: `[orderings, batch]`.
+            indices: `[orderings, batch]`, the method's `indices`.
+
+        Yields:
+            The orderings of a group, whose products are complete, and the unscaled features of all their samples,
+            `[group, count, features]`.
+        """
+        self.seen.append(features, labels, indices)
+        count, first = self.seen.count, self.seen.count - labels.shape[1]
+        self._norms = with_room(self._norms, [1], count, self.seen.max_samples)
+        self._products = with_room(self._products, [1, 2], count, self.seen.max_samples)
+        self._norms[:, first:count] = features.norm(dim=-1).clamp(min=LEAST_NORM)
+
+        for group in self.seen.groups(count):
+            samples, norms = self.seen.gather(group), self.norms[group]
+            products = features[group] @ samples.mT / norms[:, first:, None] / norms[:, None]
+            self._products[group, first:count, :count] = products
+            self._products[group, :count, first:count] = products.mT
+            yield group, samples
+
+    def gather(self, group: slice) -> Tensor:
+        """Gather all samples of some orderings, scaled to unit norm, `[orderings of the group, count, features]`."""
+        return functional.normalize(self.seen.gather(group), dim=-1)
+
+
+def solve_positive(matrix: Tensor, ridge: Tensor | float, right: Tensor) -> Tensor:
+    """Solve `(matrix + ridge I) Z = right` in every ordering, the sum being positive definite.
+
+    Args:
+        matrix: `[orderings, size, size]`.
+        ridge: A number, or `[orderings, 1, 1]`.
+        right: `[orderings, size, columns]`.
+    """
+    lower = torch.linalg.cholesky_ex(matrix + ridge * torch.eye(matrix.shape[-1], device=matrix.device)).L
+    half = torch.linalg.solve_triangular(lower, right, upper=False)
+    solution: Tensor = torch.linalg.solve_triangular(lower.mT, half, upper=True)
+    return solution

@@ -82,8 +82,8 @@ class ScikitLearnClassifier(Method):
         logits = np.full((self.start.orderings, features.shape[-2], self.start.classes), -np.inf, dtype=np.float32)
         for ordering in range(self.start.orderings if self.seen.count else 0):
             samples = self.seen.gather(slice(ordering, ordering + 1))[0].double().cpu().numpy()
-            own = features if features.ndim == 2 else features[ordering]
-            classes, probabilities = self._predict(samples, labels[ordering], own)
+            points = features if features.ndim == 2 else features[ordering]
+            classes, probabilities = self._predict(samples, labels[ordering], points)
             with np.errstate(divide="ignore"):
                 logits[ordering][:, classes] = np.log(probabilities)
         return torch.from_numpy(logits).to(inputs.device)

@@ -163,12 +163,19 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     if spec.library == CUSTOM and heads:
         _require_last(network, next(iter(heads)), run, spec)
     elif spec.library != CUSTOM and len(heads) != 1 and hasattr(network, "forward_head"):
-        _end_before_heads(network)
+        network.__class__ = _headless(type(network))
+
+    width: Any = getattr(network, "num_features", None)
+    if len(heads) == 1:
+        width = next(iter(heads.values())).in_features
+    elif spec.library != CUSTOM:
+        # The features of some networks of timm are wider than the feature maps, whose width is `num_features`.
+        with explain_picture_errors(spec, _sized_by(spec), preprocessing.crop):
+            width = run().shape[-1]
 
     # Classifiers whose logits are averaged are no linear head of one layer's features.
     is_trained = spec.weights is not None and getattr(network, "num_classes", None) != 0
     head = next(iter(heads.values())) if len(heads) == 1 and is_trained else None
-    width: int = next(iter(heads.values())).in_features if len(heads) == 1 else network.num_features  # type: ignore[assignment]
     return Backbone(network, width, head, preprocessing)
 
 
@@ -177,13 +184,27 @@ def _sized_by(spec: NetworkSpec) -> str:
     return spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
 
 
-def _end_before_heads(network: nn.Module) -> None:
-    """Make a network of timm with several classifiers, or a convolution, return what timm calls pre-logits."""
+class PreLogits:
+    """Base class of networks of timm with several classifiers, or a convolution: they return timm's pre-logits."""
 
     def forward(self: Any, images: Tensor) -> Any:  # noqa: ANN401 - timm has no types
+        """Return what enters the classifiers."""
         return self.forward_head(self.forward_features(images), pre_logits=True)
 
-    network.__class__ = type(type(network).__name__, (type(network),), {"forward": forward})
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes a copy, or a pickled network, whose class has no name of its own."""
+        _, kind = type(self).__bases__
+        return _new_headless, (kind,), vars(self)
+
+
+def _headless(kind: type) -> type:
+    # Tracing reads the function of the class.
+    return type(kind.__name__, (PreLogits, kind), {})
+
+
+def _new_headless(kind: type) -> Any:  # noqa: ANN401 - a network of a class that is made here
+    made: Any = _headless(kind)
+    return made.__new__(made)
 
 
 def _require_last(network: nn.Module, name: str, run: Callable[[], Tensor], spec: NetworkSpec) -> None:

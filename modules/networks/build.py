@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from headstart.modules.custom_code import import_code
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.size_limits import limited_size, require_usual_size
 from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress
 from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
@@ -54,7 +52,7 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
 
 
 def is_downloaded(spec: NetworkSpec) -> bool:
-    """Whether building a network downloads nothing, as far as its library says.
+    """Return whether building a network downloads nothing, as far as its library says.
 
     Args:
         spec: The network.
@@ -128,13 +126,13 @@ def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None
 
 
 def choose_model(spec: NetworkSpec) -> object:
-    """Return the library's name of a network, also where it follows from the network's own name.
+    """Return the library's name of a network, which may be the network's own name.
 
     Args:
         spec: The network.
 
     Raises:
-        UserError: The library has no such model, or the name is ambiguous.
+        UserError: The library has no such model.
     """
     return spec.model if spec.library == CUSTOM else LIBRARIES[spec.library].choose(spec)
 
@@ -151,8 +149,7 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
     try:
-        with limited_size(terms.arguments):
-            network = make(**spec.arguments)
+        network = make(**spec.arguments)
     except UserError:
         raise
     except Exception as error:  # code of the user's own
@@ -171,8 +168,7 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
     def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
         try:
-            with limited_size(spec.terms.arguments):
-                return library.create(model, weights, arguments)
+            return library.create(model, weights, arguments)
         except UserError:
             raise
         except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
@@ -181,14 +177,13 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
     def rebuild(classes: int) -> nn.Module:
         return create(None, {**spec.arguments, "num_classes": classes})
 
-    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
     if isinstance(spec.weights, Path):
         resized = rebuild if spec.library in CLASSIFIERS else None
         network = load_weights(create(None, spec.arguments), spec.weights, resized, library.convert)
         return network, library.preprocessing(network, model, None)
 
-    if spec.weights is not None and spec.weights not in (known := library.identifiers(model)):
-        allowed = ", ".join([*known, spec.terms.random])
+    if spec.weights is not None and spec.weights not in (identifiers := library.identifiers(model)):
+        allowed = ", ".join([*identifiers, spec.terms.random])
         raise UserError(
             f"weights: {library.title}'s {model} has no {spec.weights!r}; allowed are {allowed}, or a {FILES} file"
         )

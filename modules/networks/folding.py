@@ -1,16 +1,15 @@
 """A network for fast inference, with the present weights of another one."""
 
+import inspect
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node, Tracer
 from torch.fx.node import Target
 from torch.nn.utils.fusion import fuse_conv_bn_weights
-
-from headstart.modules.networks.tracing import trace
 
 # timm's batch norm, whose children run after it.
 NORM_AND_ACTIVATION = "BatchNormAct2d"
@@ -93,7 +92,7 @@ class FoldedNetwork:
             layer.to(precision).refresh()
 
     def fits(self, network: nn.Module) -> bool:
-        """Whether the network still consists of the same modules and tensors.
+        """Return whether the network still consists of the same modules and tensors.
 
         Args:
             network: The network.
@@ -118,7 +117,7 @@ def run_once(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
 
 
 def are_same(features: Tensor, expected: Tensor) -> bool:
-    """Whether features are the same except for rounding; NaN never is.
+    """Return whether features are the same except for rounding; NaN never is.
 
     Args:
         features: The features.
@@ -139,7 +138,7 @@ def _as_foldable(module: nn.Module) -> nn.BatchNorm2d | None:
 
 
 def _is_altered(module: nn.Module) -> bool:
-    """Whether calling a module does something else than its class's forward."""
+    """Return whether calling a module does something else than its class's forward."""
     return bool(module._forward_hooks or module._forward_pre_hooks) or "forward" in vars(module)
 
 
@@ -186,3 +185,50 @@ class _Layer(nn.Module):
             convolved: Tensor = layer._conv_forward(inputs, self.weight, self.bias)
             return convolved
         return nn.functional.linear(inputs, self.weight, self.bias)
+
+
+def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None = None) -> Graph:
+    """Trace a network as a function of its first argument; others have their default values.
+
+    Args:
+        network: The network, in the mode that it is to run in.
+        is_leaf: Whether a module with a path is one node of the graph. By default, layers of torch are, and so are
+            classes that inherit from its convolutions, linear layers and batch norm.
+
+    Returns:
+        The graph, with one placeholder.
+
+    Raises:
+        Exception: Its code cannot be traced; the errors are of many unrelated kinds.
+    """
+    tracer = _Tracer()
+    tracer.is_leaf = is_leaf
+    defaults = {
+        name: parameter.default
+        for name, parameter in list(inspect.signature(network.forward).parameters.items())[1:]
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and parameter.default is not parameter.empty
+    }
+    graph = tracer.trace(network, defaults or None)
+    for argument in graph.find_nodes(op="placeholder")[1:]:
+        # These nodes only check that the argument has its default value.
+        _erase(graph, argument)
+    return graph
+
+
+def _erase(graph: Graph, node: Node) -> None:
+    if node.op == "output":
+        raise ValueError("the output depends on another argument than the first")
+    for user in list(node.users):
+        _erase(graph, user)
+    graph.erase_node(node)
+
+
+class _Tracer(Tracer):
+    is_leaf: Callable[[nn.Module, str], bool] | None = None
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        if self.is_leaf is not None:
+            return self.is_leaf(m, module_qualified_name)
+        layers = nn.Conv2d, nn.Linear, nn.BatchNorm2d
+        return isinstance(m, layers) or super().is_leaf_module(m, module_qualified_name)

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.fx import Graph, GraphModule, Node
 
 from headstart.modules.networks.backbone import Backbone
-from headstart.modules.networks.folding import are_same, run_once
-from headstart.modules.networks.tracing import trace
+from headstart.modules.networks.folding import are_same, run_once, trace
 from headstart.output.errors import UserError, reason_of
 
 

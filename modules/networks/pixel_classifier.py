@@ -73,7 +73,7 @@ class PixelClassifier(nn.Module):
 
 
 def is_of_pixels(names: Iterable[str]) -> bool:
-    """Whether a network is a `PixelClassifier`, by the names of its weights."""
+    """Return whether a network is a `PixelClassifier`, by the names of its weights."""
     return all(name.startswith(("body.", "classifier.")) for name in names)
 
 
@@ -106,7 +106,7 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
     Raises:
         UserError: There are fewer than two.
     """
-    found: dict[int, dict[str, tuple[str, int]]] = {}
+    layers_by_size: dict[int, dict[str, tuple[str, int]]] = {}
     inner, last = None, ""
 
     def record(path: str, module: nn.Module, output: object) -> None:
@@ -115,7 +115,7 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
         if output is not inner or not any(module.children()):
             inner, last = output, type(module).__name__
         if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
-            found.setdefault(output.shape[2], {})[path] = last, output.shape[1]
+            layers_by_size.setdefault(output.shape[2], {})[path] = last, output.shape[1]
 
     with ExitStack() as hooks:
         for path, module in network.named_modules():
@@ -126,17 +126,17 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
                 hooks.enter_context(hook)
         network(torch.zeros(1, 3, side, side))
 
-    chosen = []
+    maps = []
     for stride in STRIDES:
         # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage. Small
         # pictures have maps of one size for several strides.
-        if layers := found.pop(-(-side // stride), None):
+        if layers := layers_by_size.pop(-(-side // stride), None):
             path = min(reversed(layers), key=lambda path: path.count("."))
             last, channels = layers[path]
-            chosen.append(FeatureMap(path, last, stride, channels))
-    if len(chosen) < 2:
+            maps.append(FeatureMap(path, last, stride, channels))
+    if len(maps) < 2:
         raise UserError(
             f"name: {type(network).__name__} has fewer than two square feature maps of stride "
             f"{', '.join(map(str, STRIDES))} for pictures of {side} x {side} pixels; give a convolutional network"
         )
-    return chosen
+    return maps

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from headstart.modules.custom_code import find_code, import_code
+from headstart.modules.custom_code import files_of_code, import_code
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.provenance import own_digests
 from headstart.modules.running_code import installed_packages
@@ -105,7 +105,7 @@ class NetworkSpec:
         """Everything that determines the network's outputs for prepared photos, as JSON values.
 
         A file of weights is identified by its bytes. A library and random weights are identified by a version, a custom
-        network by all code of its package and all code that this reaches. Files are read once.
+        network by all files of its package, and all modules of the user's own that are loaded. Files are read once.
 
         Raises:
             UserError: The file of weights, or that of the code, is missing.
@@ -156,11 +156,12 @@ class NetworkSpec:
         return digest_file(self.weights)
 
     def _digest_code(self) -> str:
-        files = find_code(self.model, self.allowed_modules, self.terms.model)
         function = import_code(self.model, self.allowed_modules, self.terms.model)
         decisive = {
             # Modules of the package that are not loaded yet may be when the network runs.
-            "files": {os.fsencode(name).hex(): digest_file(path) for name, path in files.items()},
+            "files": {
+                os.fsencode(name).hex(): digest_file(file) for name, file in files_of_code(str(self.model)).items()
+            },
             "own": own_digests([function]),
             "packages": installed_packages(),
         }

@@ -5,19 +5,18 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from http.client import HTTPException
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from pickle import UnpicklingError
 from typing import TypeVar
 
+import pooch
 import torch
 from filelock import FileLock
 from torch import Tensor, nn
 
 from headstart.modules.networks.spec import WeightsAddress
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import digest_file
 
 LISTED = 5
 # The prefix of every key in DataParallel and DistributedDataParallel.
@@ -42,7 +41,7 @@ def downloaded_file(address: WeightsAddress) -> Path:
 
 
 def fetch_weights(address: WeightsAddress) -> Path:
-    """Download a file of weights, unless it was downloaded before, into the folder of torchvision's weights.
+    """Download a file of weights into the folder of torchvision's weights, unless it is there and undamaged.
 
     Args:
         address: Its address.
@@ -57,19 +56,12 @@ def fetch_weights(address: WeightsAddress) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):
-            if not path.is_file():
-                # The file gets its name only when it is complete and has the digest.
-                torch.hub.download_url_to_file(address.url, str(path), address.sha256)
-            elif digest_file(path) != address.sha256:
-                raise UserError(f"weights: {str(path)!r} is damaged (its SHA-256 differs); remove it, and try again")
-    except (OSError, HTTPException) as error:
+            pooch.retrieve(address.url, f"sha256:{address.sha256}", path.name, path.parent)
+    # A file with another digest raises a ValueError.
+    except (OSError, ValueError) as error:
         raise UserError(
-            f"weights: {address} cannot be fetched ({reason_of(error)}); check the connection, or name a local copy"
-        ) from error
-    except RuntimeError as error:
-        raise UserError(
-            f"weights: what {address} returned does not have the SHA-256 {address.sha256}; "
-            "try again, since the download may have been cut off, or give the digest of the file"
+            f"weights: {address} cannot be fetched ({reason_of(error)}); check the connection and the SHA-256, or name "
+            "a local copy"
         ) from error
     return path
 
@@ -110,11 +102,11 @@ def load_weights(
 
 
 def _fits(network: nn.Module, state: State) -> bool:
-    """Whether a state dict has the names and sizes of a network, but for its classifier."""
-    own = network.state_dict()
+    """Return whether a state dict has the names and sizes of a network, but for its classifier."""
+    expected = network.state_dict()
     classifiers = tuple(f"{name}." for name in heads(network))
-    resized = (name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
-    return own.keys() == state.keys() and all(name.startswith(classifiers) for name in resized)
+    resized = (name for name in expected.keys() & state.keys() if expected[name].shape != state[name].shape)
+    return expected.keys() == state.keys() and all(name.startswith(classifiers) for name in resized)
 
 
 def read_state_dict(path: Path) -> State:

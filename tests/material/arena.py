@@ -33,7 +33,13 @@ def make_entry(name: str, layer: str, embedding: str, width: int, **fields: Any)
 ENTRIES = [
     make_entry("squeezenet1_1", "features", "pool", 512),
     make_entry("shufflenet_v2_x0_5", "fc", "flatten", 1024),
-    make_entry("mobilenet_v2_narrow", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.25}),
+    make_entry(
+        "mobilenet_v2_narrow",
+        "classifier",
+        "flatten",
+        1280,
+        model_parameters={"name": "mobilenet_v2", "width_mult": 0.25},
+    ),
 ]
 
 

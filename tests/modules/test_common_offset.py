@@ -24,10 +24,10 @@ def draw(count: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def test_every_method_predicts_as_without_the_offset() -> None:
-    (fed, labels), (held, expected) = draw(120, 1), draw(300, 2)
+    (samples, labels), (points, expected) = draw(120, 1), draw(300, 2)
     column = np.eye(WIDTH)[3]
     for offset in (1e3, 1e4, 1e5, 1e5 * column):
-        x, z = (np.asarray(values + offset, np.float32) for values in (fed, held))
+        x, z = (np.asarray(values + offset, np.float32) for values in (samples, points))
         assert NearestCentroid().fit(x, labels).score(z, expected) == 1
         for method in sorted(CLASSIFIERS.keys() - {"scikit_learn_classifier"}):
             assert HeadstartClassifier(method, batch_size=10).fit(x, labels).score(z, expected) > 0.9, (method, offset)
@@ -39,9 +39,9 @@ def test_what_is_an_offset() -> None:
     centred = rows - rows.mean(0)
     assert common_offset(rows) is None
     assert common_offset(centred + 0.99 * LARGE_OFFSET * direction) is None
-    found = common_offset(centred + 1.01 * LARGE_OFFSET * direction)
-    assert found is not None
-    torch.testing.assert_close(found, 1.01 * LARGE_OFFSET * direction)
+    offset = common_offset(centred + 1.01 * LARGE_OFFSET * direction)
+    assert offset is not None
+    torch.testing.assert_close(offset, 1.01 * LARGE_OFFSET * direction)
     # Equal features, a single one and such as are not finite stay as they are.
     for other in (torch.ones(4, 3), rows[:1] + 1e6, rows / 0):
         assert common_offset(other) is None

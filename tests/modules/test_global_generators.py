@@ -1,6 +1,5 @@
 """Every method has its own state of the global generators."""
 
-import pickle
 import random
 from collections.abc import Callable
 
@@ -40,17 +39,6 @@ def test_others_find_the_generators_as_they_left_them() -> None:
     with GlobalGenerators(3, "cpu").in_use():
         draw()
     assert [*results, draw()] == expected
-
-
-def test_stored_generators_go_on() -> None:
-    generators = GlobalGenerators(3, "cpu")
-    with generators.in_use():
-        draw()
-    stored = pickle.loads(pickle.dumps(generators))
-    with generators.in_use():
-        expected = draw()
-    with stored.in_use():
-        assert draw() == expected
 
 
 @pytest.mark.parametrize("draw_one", [random.random, np.random.rand, lambda: torch.rand(())])

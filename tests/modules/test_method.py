@@ -56,16 +56,9 @@ class Colours(nn.Module):
         return photos.float().mean((2, 3))
 
 
-@pytest.mark.parametrize("leading", [(5,), (1, 5), (2, 5)])
+@pytest.mark.parametrize("leading", [(5,), (2, 5)])
 def test_features_of_photos(leading: tuple[int, ...]) -> None:
     method = GradientDescent()
     method.begin(Start(3, 2, range(leading[0]), max_samples=9, seed=0, backbone=Colours()))
     photos = torch.randint(256, (*leading, 3, 4, 6), dtype=torch.uint8)
     torch.testing.assert_close(method.features(photos), photos.float().mean((-2, -1)))
-
-
-def test_frozen_features_pass_unchanged() -> None:
-    method = GradientDescent()
-    method.begin(Start(3, 2, range(4), max_samples=9, seed=0))
-    features = torch.randn(4, 6, 3)
-    assert method.features(features) is features

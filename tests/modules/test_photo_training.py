@@ -119,7 +119,7 @@ def test_schedules(samples: tuple[Tensor, Tensor]) -> None:
     assert set(rates(PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), schedule="constant"), samples, 1)) == {0.1}
 
 
-@pytest.mark.parametrize("warm_up", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("warm_up", [0.0, 1.0])
 def test_a_cycle_fits_into_few_batches(samples: tuple[Tensor, Tensor], warm_up: float) -> None:
     model = PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), warm_up=warm_up)
     assert len(list(rates(model, samples, 1))) == 5
@@ -190,29 +190,6 @@ def test_mean_iou_is_that_of_all_pixels_of_all_photos(pixels: tuple[Tensor, Tens
     assert 0.2 < expected < 1
 
 
-def test_pixels_without_a_class_are_not_trained_on(pixels: tuple[Tensor, Tensor]) -> None:
-    photos, labels = pixels
-    model = PhotoTraining()
-    model.begin(nn.Sequential(nn.Conv2d(3, CLASSES, 1), Last()), Scaled(), CLASSES, SEED, of_pixels=True)
-    model.log = lambda *_: None  # type: ignore[method-assign]
-    with torch.no_grad():
-        logits = model(photos).movedim(-1, 1)
-        expected = functional.cross_entropy(logits.movedim(1, -1)[labels != 255], labels[labels != 255].long())
-        torch.testing.assert_close(model.training_step((photos, labels), 0), expected)
-
-
-def test_a_batch_in_which_no_pixel_has_a_class_says_nothing(pixels: tuple[Tensor, Tensor]) -> None:
-    photos, labels = pixels
-    model = PhotoTraining()
-    model.begin(nn.Sequential(nn.Conv2d(3, CLASSES, 1), Last()), Scaled(), CLASSES, SEED, of_pixels=True)
-    model.log = lambda *_: None  # type: ignore[method-assign]
-    loss = model.training_step((photos, torch.full_like(labels, 255)), 0)
-    loss.backward()
-    assert loss.item() == 0
-    gradients = [each.grad for each in model.parameters()]
-    assert all(each is not None and not each.any() for each in gradients)
-
-
 def test_augmentation_moves_label_maps_along(pixels: tuple[Tensor, Tensor]) -> None:
     photos, _ = pixels
     steps = [Shift(3), MirrorHalf(), PermuteChannels(), v2.RandomHorizontalFlip(0.5)]
@@ -230,3 +207,15 @@ class Last(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         return maps.movedim(1, -1)
+
+
+def test_a_batch_in_which_no_pixel_has_a_class_says_nothing(pixels: tuple[Tensor, Tensor]) -> None:
+    photos, labels = pixels
+    model = PhotoTraining()
+    model.begin(nn.Sequential(nn.Conv2d(3, CLASSES, 1), Last()), Scaled(), CLASSES, SEED, of_pixels=True)
+    model.log = lambda *_: None  # type: ignore[method-assign]
+    loss = model.training_step((photos, torch.full_like(labels, 255)), 0)
+    loss.backward()
+    assert loss.item() == 0
+    gradients = [each.grad for each in model.parameters()]
+    assert all(each is not None and not each.any() for each in gradients)

@@ -77,7 +77,9 @@ def test_a_data_set_is_held_out_by_name(arena: Arena) -> None:
 
 @pytest.mark.slow
 def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) -> None:
-    wide = make_entry("mobilenet_v2_wide", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.5})
+    wide = make_entry(
+        "mobilenet_v2_wide", "classifier", "flatten", 1280, model_parameters={"name": "mobilenet_v2", "width_mult": 0.5}
+    )
     everyone, held_out = [*ENTRIES, wide], ["squeezenet1_1", "mobilenet_v2_wide"]
     arena.write("registry.json", everyone)
     red = ("cka-search", "--team=red", "--size=5", "--steps=20")

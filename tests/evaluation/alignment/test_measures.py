@@ -13,7 +13,7 @@ from headstart.tests.material.arena import Arena, make_entry
 
 # Narrow layers, since some measures need more stimuli than dimensions.
 ENTRIES = [
-    make_entry(f"mobilenet_v2_{name}", layer, "pool", 8, model_parameters={"width_mult": 0.25})
+    make_entry(f"mobilenet_v2_{name}", layer, "pool", 8, model_parameters={"name": "mobilenet_v2", "width_mult": 0.25})
     for name, layer in {"first": "features.1", "second": "features.2", "third": "features.3"}.items()
 ]
 MODELS = [entry["model_name"] for entry in ENTRIES]

@@ -29,7 +29,7 @@ ENTRY = {
     "input_size": [SIDE, SIDE],
     "preprocess": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": SIDE, "crop": SIDE},
     "output_dim": 1280,
-    "model_parameters": {"width_mult": 0.25},
+    "model_parameters": {"name": "mobilenet_v2", "width_mult": 0.25},
 }
 SETTINGS = [
     "--targets=7",

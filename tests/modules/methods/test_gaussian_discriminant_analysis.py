@@ -23,8 +23,7 @@ def published_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes
     return scores, width / trace
 
 
-@pytest.mark.parametrize(("samples", "features"), [(30, 100), (30, 30), (31, 30), (200, 20)])
-@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize(("samples", "features", "batch"), [(30, 100, 8), (30, 30, 1), (31, 30, 1), (200, 20, 8)])
 def test_equals_the_published_formula(samples: int, features: int, batch: int) -> None:
     inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(40, features)

@@ -9,8 +9,6 @@ from torch.optim import SGD
 
 from headstart.modules import GradualUnfreezing
 from headstart.modules.methods.gradual_unfreezing import _stages
-from headstart.modules.networks.freeze_boundary import cut
-from headstart.tests.material.cut_networks import SIDE, build_cut
 from headstart.tests.material.networks_to_train import begin, moved, staged, weights
 
 STAGES = [{"0.2.1.weight", "0.2.1.bias", "0.2.2.weight", "0.2.2.bias"}, {"0.1.0.weight", "0.1.0.bias"}]
@@ -36,19 +34,6 @@ def test_stages_of_networks() -> None:
         assert len(_stages(timm.create_model("efficientnet_b0", num_classes=0))) == 2 + 7 + 2
         network = timm.create_model("vit_tiny_patch16_224", num_classes=0)
     assert _stages(network) == [network.patch_embed, *network.blocks, network.norm]
-
-
-@pytest.mark.parametrize(
-    ("name", "boundary", "stages"),
-    [
-        ("timm/vit_tiny_patch16_224", "blocks.9", ["blocks.9", "blocks.10", "blocks.11", "norm"]),
-        ("resnet18", "layer3.1", ["layer3", "layer4.0", "layer4.1"]),
-        ("resnet18", "layer4", ["layer4.0", "layer4.1"]),
-    ],
-)
-def test_stages_of_tails(name: str, boundary: str, stages: list[str]) -> None:
-    tail = cut(build_cut(name, {"img_size": SIDE} if name.startswith("timm") else {}), boundary).tail
-    assert _stages(tail) == [tail.get_submodule(each) for each in stages]
 
 
 def test_layers_outside_of_the_stages_are_trained_last() -> None:

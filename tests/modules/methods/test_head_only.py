@@ -1,12 +1,10 @@
 """The head alone is trained, as on frozen features."""
 
-import pytest
 import torch
 from torch.optim import SGD
 
 from headstart.modules import GradientDescent, HeadOnly
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
-from headstart.output.errors import UserError
 from headstart.tests.material.networks_to_train import begin, moved, staged
 from headstart.tests.material.streams import random_photos
 
@@ -23,11 +21,6 @@ def test_it_is_gradient_descent_on_frozen_features() -> None:
     with torch.no_grad():
         torch.testing.assert_close(method(photos[0]), frozen(backbone(photos[0])))
     assert moved(method, 3) == set()
-
-
-def test_frozen_features_are_refused() -> None:
-    with pytest.raises(UserError, match=r"HeadOnly .*feed it photos"):
-        begin(HeadOnly(), None)
 
 
 def test_the_backbone_stays_as_it_is_where_statistics_are_trained() -> None:

@@ -26,8 +26,7 @@ def expected_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes:
     return torch.from_numpy(oracle.fit(samples, targets).predict(points))
 
 
-@pytest.mark.parametrize(("samples", "features"), [(12, 40), (90, 7)], ids=["few samples", "more than for the width"])
-@pytest.mark.parametrize("batch", [1, 5, 40])
+@pytest.mark.parametrize(("samples", "features", "batch"), [(12, 40, 5), (90, 7, 1), (90, 7, 40)])
 def test_predicts_as_scikit_learn(samples: int, features: int, batch: int) -> None:
     inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(25, features)

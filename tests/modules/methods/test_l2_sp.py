@@ -28,9 +28,9 @@ def test_steps_are_those_of_the_gradient_and_the_pull() -> None:
 
 
 def test_a_strong_pull_holds_the_backbone() -> None:
-    loose, held = (begin(L2SP(alpha, 0, lambda p: SGD(p, lr=0.01)), staged()) for alpha in (0, 90))
-    start = weights(held)
+    loose, pulled = (begin(L2SP(alpha, 0, lambda p: SGD(p, lr=0.01)), staged()) for alpha in (0, 90))
+    start = weights(pulled)
     moved(loose, 40)
-    moved(held, 40)
-    distances = [sum((value - start[name]).norm() for name, value in weights(each).items()) for each in (loose, held)]
+    moved(pulled, 40)
+    distances = [sum((value - start[name]).norm() for name, value in weights(each).items()) for each in (loose, pulled)]
     assert distances[1] < distances[0] / 4

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 import timm
 import torch
-from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector
+from torch import nn
 from torch.optim import Adam
 from torchvision.models import mobilenet_v2
 from torchvision.models.vision_transformer import VisionTransformer
@@ -18,7 +17,7 @@ from headstart.modules.method import Method, Start
 from headstart.modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
 from headstart.modules.networks.trainable_backbone import TrainableBackbone, folded
 from headstart.output.errors import UserError
-from headstart.tests.material.networks_to_train import begin, moved, staged
+from headstart.tests.material.networks_to_train import begin, staged
 from headstart.tests.material.streams import random_photos
 
 RANK, ALPHA = 2, 6.0
@@ -136,9 +135,8 @@ def test_gradients_are_those_of_the_factors() -> None:
     assert layer.pretrained.grad is None
 
 
-@pytest.mark.parametrize("make", [tiny_mobilenet, tiny_transformer, tiny_timm_transformer])
-def test_copies_and_pickles_are_the_same_network(make: Callable[[], nn.Module]) -> None:
-    method, _ = begun(make)
+def test_copies_and_pickles_are_the_same_network() -> None:
+    method, _ = begun(tiny_mobilenet)
     train(method)
     photos = torch.randn(2, 3, 32, 32)
     with torch.no_grad():
@@ -149,7 +147,7 @@ def test_copies_and_pickles_are_the_same_network(make: Callable[[], nn.Module]) 
             assert torch.equal(method(photos), expected)
 
 
-@pytest.mark.parametrize("make", [tiny_mobilenet, tiny_transformer, tiny_timm_transformer])
+@pytest.mark.parametrize("make", [tiny_mobilenet, tiny_transformer])
 def test_evaluations_fold_what_is_learnt(make: Callable[[], nn.Module]) -> None:
     method, _ = begun(lambda: TrainableBackbone(make().eval()))
     photos = torch.randn(2, 3, 32, 32)
@@ -160,38 +158,6 @@ def test_evaluations_fold_what_is_learnt(make: Callable[[], nn.Module]) -> None:
         with folded(method):
             result = method(photos)
         torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_random_numbers_come_from_the_seed() -> None:
-    def drawn(seed: int) -> Tensor:
-        return parameters_to_vector([layer.down for layer in layers(begun(tiny_mobilenet, seed=seed)[0]).values()])
-
-    first, again, other = drawn(1), drawn(1), drawn(2)
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-def test_as_peft_has_it() -> None:
-    peft = pytest.importorskip("peft", reason="an independent implementation, which is not needed")
-    method, network = begun(tiny_timm_transformer)
-    train(method)
-    ours = layers(method)
-    config = peft.LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=list(ours), lora_dropout=0.0)
-    theirs = peft.inject_adapter_in_model(config, network).eval()
-    with torch.no_grad():
-        for name, layer in ours.items():
-            other = theirs.get_submodule(name)
-            other.lora_A["default"].weight.copy_(layer.down)
-            other.lora_B["default"].weight.copy_(layer.up)
-        photos = torch.randn(3, 3, 32, 32)
-        torch.testing.assert_close(method.features(photos), theirs(photos), rtol=1e-4, atol=1e-5)
-
-
-def test_biases_and_normalisation_stay() -> None:
-    names = ["0.0.0", "0.1.0", "0.2.1"]
-    method = begin(LoRA(1), staged())
-    assert list(layers(method)) == names
-    assert moved(method, 3) == {f"{name}.{part}" for name in names for part in ("up", "down")}
 
 
 def test_a_rank_that_no_layer_has_room_for_is_refused() -> None:

@@ -1,13 +1,10 @@
 """Class means among the source classes against sums over samples and source classes."""
 
-import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headstart.modules.method import Start
 from headstart.modules.methods.semantic_class_mean import SemanticClassMean
-from headstart.output.errors import UserError
 from headstart.tests.material.streams import feed, random_samples
 
 
@@ -55,8 +52,3 @@ def test_new_samples_count_although_validation_samples_are_placed_once() -> None
     method(validation)
     method.adapt(-inputs, labels)
     torch.testing.assert_close(method(validation), method(validation.clone()))
-
-
-def test_source_head_is_required() -> None:
-    with pytest.raises(UserError, match="classifier"):
-        SemanticClassMean().begin(Start(4, 2, range(1), max_samples=9, seed=0))

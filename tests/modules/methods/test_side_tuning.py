@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 import torch
 from scipy.stats import multivariate_normal
 from torch import Tensor, nn
@@ -10,14 +9,12 @@ from torch.nn import functional
 from torch.optim import SGD
 
 from headstart.modules import SideTuning, StreamingLDA
-from headstart.output.errors import UserError
 from headstart.tests.material.streams import (
     adapt,
     batches,
     begin,
     make_start,
     random_photos,
-    random_samples,
     tail,
     tiny_backbone,
 )
@@ -77,10 +74,10 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
     for count, (images, target, indices) in enumerate(batches(photos, labels, 3)):
         with torch.no_grad():
             features = tiny_backbone()(images[0])[None]
-            known = (1 + 3 * count) * base(features)[0]
-        logits = known + side(images[0]) @ head + bias
+            of_base = (1 + 3 * count) * base(features)[0]
+        logits = of_base + side(images[0]) @ head + bias
         # A class without a sample has no probability.
-        loss = functional.cross_entropy(torch.where(known.isinf(), torch.zeros(()), logits), target[0])
+        loss = functional.cross_entropy(torch.where(of_base.isinf(), torch.zeros(()), logits), target[0])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -120,22 +117,3 @@ def test_frozen_features_are_those_of_an_evaluation_whatever_is_trained() -> Non
     torch.testing.assert_close(
         method.base.sums[0], torch.stack([functional.normalize(expected)[labels[0] == k].sum(0) for k in range(2)])
     )
-
-
-def test_the_base_does_not_depend_on_the_precision_of_training() -> None:
-    photos, labels = random_photos(12, CLASSES)
-    scores = []
-    for is_rounded in (False, True):
-        method = SideTuning(optimizer=lambda p: SGD(p, lr=0.0))
-        begin(method, replace(make_start(photos, CLASSES), backbone=tail()))
-        with torch.autocast("cpu", torch.bfloat16, enabled=is_rounded):
-            for batch in batches(photos, labels, 4):
-                adapt(method, batch)
-            scores.append(method(photos[0]).detach())
-    assert torch.equal(*scores)
-
-
-def test_frozen_features_are_refused() -> None:
-    features, _ = random_samples(2, 4, 6)
-    with pytest.raises(UserError, match=r"SideTuning .*feed it photos"):
-        begin(SideTuning(), make_start(features))

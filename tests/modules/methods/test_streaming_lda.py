@@ -23,8 +23,7 @@ def direct_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: i
     return points @ precision @ means.mT - 0.5 * ((means @ precision) * means).sum(-1)
 
 
-@pytest.mark.parametrize(("samples", "features"), [(30, 100), (30, 20), (200, 20)])
-@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize(("samples", "features", "batch"), [(30, 100, 1), (30, 20, 8), (200, 20, 8)])
 def test_equals_the_shrunk_covariance(samples: int, features: int, batch: int) -> None:
     inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(40, features)

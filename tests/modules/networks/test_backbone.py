@@ -1,5 +1,6 @@
 """Backbones are the networks without their head, and stay in evaluation mode."""
 
+import pickle
 from copy import deepcopy
 from typing import Any
 
@@ -38,40 +39,9 @@ def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
     assert features.shape == (3, backbone.width) == (3, head.in_features)
 
 
-def test_random_weights_are_drawn_by_the_seed_alone() -> None:
-    torch.manual_seed(0)
-    first = build_backbone(TINY.network(seed=1))
-    state = torch.get_rng_state()
-    torch.manual_seed(99)
-    again, other = build_backbone(TINY.network(seed=1)), build_backbone(TINY.network(seed=2))
-    assert first.digest() == again.digest() != other.digest()
-    torch.manual_seed(0)
-    assert torch.equal(torch.get_rng_state(), state)  # the global generator is left alone
-    assert first.source_head is None
-
-
-def test_timm_model() -> None:
-    import timm
-
-    name = "test_resnet.r160_in1k"
-    backbone = build_backbone(BackboneSpec(f"timm/{name}", "random").network(seed=4))
-    torch.manual_seed(4)
-    network = timm.create_model(name, num_classes=1000).eval()
-    photos = random_photos(side=160)
-    with torch.no_grad():
-        images = Normalization(backbone.preprocessing)(photos)
-        expected = network.forward_head(network.forward_features(images), pre_logits=True)
-        torch.testing.assert_close(backbone(photos), expected, rtol=1e-4, atol=1e-5)
-    assert backbone.width == network.num_features
-    assert backbone.preprocessing.crop == 160
-
-
 TWO_HEADS: dict[str, dict[str, Any]] = {
     "deit_tiny_distilled_patch16_224": {"depth": 1},
-    "volo_d1_224": {},
     "crossvit_tiny_240": {},
-    "repvit_m0_9": {},
-    "efficientvim_m1": {},
     "dla46_c": {},  # a convolution
 }
 
@@ -89,9 +59,16 @@ def test_timm_model_with_several_heads(name: str) -> None:
     with torch.no_grad():
         images = Normalization(backbone.preprocessing)(photos)
         expected = network.forward_head(network.forward_features(images), pre_logits=True)
-        for each in (backbone, deepcopy(backbone), backbone.folded()):
+        for each in (backbone, deepcopy(backbone), pickle.loads(pickle.dumps(backbone)), backbone.folded()):
             torch.testing.assert_close(each(photos), expected, rtol=1e-3, atol=1e-4)
     assert backbone.source_head is None
+
+
+def test_features_that_are_wider_than_the_maps() -> None:
+    spec = BackboneSpec("timm/mobilenetv3_small_050", "random", {"num_classes": 0}, SMALL).network(seed=0)
+    backbone = build_backbone(spec)
+    backbone.try_out(spec)
+    assert backbone.width == 1024 != backbone.network.num_features
 
 
 def test_embedded_weights() -> None:
@@ -105,20 +82,14 @@ def test_embedded_weights() -> None:
     assert backbone.source_head.shape[1] == backbone.width
 
 
-@pytest.mark.parametrize("name", ["features.0.0.weight", "features.18.1.running_var", "features.5.conv.1.1.bias"])
-def test_digest_changes_with_any_one_value(name: str) -> None:
-    backbone = build_backbone(TINY.network(seed=0))
-    before = backbone.digest()
-    backbone.network.state_dict()[name][-1] += 1e-3
-    assert backbone.digest() != before
-
-
 def test_digest_is_that_of_the_content() -> None:
     backbone = build_backbone(TINY.network(seed=0))
     before = backbone.digest()
     backbone.network.to(memory_format=torch.contiguous_format)
     backbone(random_photos())
     assert backbone.digest() == before
+    backbone.network.state_dict()["features.18.1.running_var"][-1] += 1e-3
+    assert backbone.digest() != before
 
 
 def draw_statistics(backbone: Backbone) -> None:
@@ -134,10 +105,9 @@ def draw_statistics(backbone: Backbone) -> None:
 @pytest.mark.parametrize(
     "name", ["mobilenet_v2", "resnet18", "shufflenet_v2_x0_5", "timm/test_resnet", "timm/test_vit"]
 )
-@pytest.mark.parametrize("seed", [0, 1])
-def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
+def test_folded_backbone_gives_the_same_features(name: str) -> None:
     preparation = Preprocessing(160, 160) if name.startswith("timm/") else Preprocessing(64, 64)
-    backbone = build_backbone(BackboneSpec(name, "random", preprocessing=preparation).network(seed))
+    backbone = build_backbone(BackboneSpec(name, "random", preprocessing=preparation).network(0))
     draw_statistics(backbone)
     photos, digest = random_photos(4, preparation.crop), backbone.digest()
     folded = backbone.folded()
@@ -148,25 +118,6 @@ def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
     assert not any(module.training for module in folded.modules())
     if name in {"mobilenet_v2", "resnet18"}:
         assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
-
-
-def train_a_step(backbone: Backbone) -> None:
-    backbone.train()
-    optimizer = torch.optim.SGD(backbone.parameters(), lr=0.01)
-    backbone(random_photos(8, 64)).square().sum().backward()
-    optimizer.step()
-
-
-def test_statistics_stay_while_weights_are_trained() -> None:
-    backbone = build_backbone(BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).network(seed=0))
-    before = {name: value.clone() for name, value in backbone.network.state_dict().items()}
-    train_a_step(backbone)
-    after = backbone.network.state_dict()
-    statistics = [name for name in before if "running_" in name or "num_batches" in name]
-    assert len(statistics) > 50
-    assert all(torch.equal(before[name], after[name]) for name in statistics)
-    for name in ("features.0.0.weight", "features.0.1.bias", "features.18.0.weight"):
-        assert not torch.equal(before[name], after[name])
 
 
 def test_evaluation_mode_whichever_is_asked_for() -> None:
@@ -185,9 +136,3 @@ def test_a_folded_backbone_lies_where_the_network_does(monkeypatch: pytest.Monke
     folded = backbone.folded()
     assert {tensor.device.type for tensor in (*folded.parameters(), *folded.buffers())} == {"meta"}
     assert folded(backbone.noise_photo()).device.type == "meta"
-
-
-def test_a_stem_lies_where_the_network_does() -> None:
-    backbone = build_backbone(BackboneSpec(weights="random", preprocessing=Preprocessing(32, 32)).network(0))
-    normalize = Backbone(backbone.network.to("meta"), backbone.width, None, backbone.preprocessing).normalize
-    assert {buffer.device.type for buffer in normalize.buffers()} == {"meta"}

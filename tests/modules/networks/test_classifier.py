@@ -15,8 +15,8 @@ SMALL = Preprocessing(32, 32)
 
 
 def test_a_random_network_is_the_librarys_own() -> None:
-    chosen = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
-    spec, network, preprocessing, width = build_classifier(chosen.network(seed=5), classes=4)
+    options = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
+    spec, network, preprocessing, width = build_classifier(options.network(seed=5), classes=4)
     torch.manual_seed(5)
     plain = mobilenet_v2(width_mult=0.25, num_classes=4)
     for name, value in plain.state_dict().items():
@@ -28,24 +28,24 @@ def test_weights_stay_and_their_classifier_goes(tmp_path: Path) -> None:
     torch.manual_seed(1)
     trained = resnet18(num_classes=7)
     torch.save(trained.state_dict(), tmp_path / "weights.pth")
-    chosen = BackboneSpec("resnet18", str(tmp_path / "weights.pth"), {}, SMALL)
-    spec, network, _, width = build_classifier(chosen.network(seed=5), classes=7)
+    options = BackboneSpec("resnet18", str(tmp_path / "weights.pth"), {}, SMALL)
+    spec, network, _, width = build_classifier(options.network(seed=5), classes=7)
     state = network.state_dict()
     assert all(torch.equal(state[name], value) for name, value in trained.state_dict().items() if "fc" not in name)
     assert state["fc.weight"].shape == (7, width)
     assert not torch.equal(state["fc.weight"], trained.fc.weight)
-    _, again, _, _ = build_classifier(chosen.network(seed=5), classes=7)
+    _, again, _, _ = build_classifier(options.network(seed=5), classes=7)
     assert torch.equal(again.state_dict()["fc.weight"], state["fc.weight"])
     assert spec.arguments == {"num_classes": 7}
 
 
 @pytest.mark.parametrize(
-    ("chosen", "message"),
+    ("options", "message"),
     [
         (BackboneSpec("squeezenet1_0", "random", {}, SMALL), "name: SqueezeNet has no linear classifier"),
         (BackboneSpec("alexnet", "random", {}, SMALL), "preprocessing: alexnet cannot take pictures of 32 x 32"),
     ],
 )
-def test_networks_that_cannot_be_trained_are_refused(chosen: BackboneSpec, message: str) -> None:
+def test_networks_that_cannot_be_trained_are_refused(options: BackboneSpec, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        build_classifier(chosen.network(0), 3)
+        build_classifier(options.network(0), 3)

@@ -1,7 +1,5 @@
 """A stem and the tail behind it are the whole network."""
 
-import io
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -38,28 +36,6 @@ def test_features_and_gradients_are_those_of_the_whole(name: str, arguments: dic
     actual = torch.autograd.grad((features @ direction).sum(), list(weights.values()))
     for path, gradient, expected in zip(weights, actual, gradients, strict=True):
         torch.testing.assert_close(gradient, expected, rtol=1e-3, atol=1e-4, msg=path)
-
-
-@pytest.mark.parametrize(("name", "arguments", "boundary"), CUTS[::3])
-def test_a_tail_is_copied_and_stored_as_a_network_is(name: str, arguments: dict[str, Any], boundary: str) -> None:
-    parts = cut(build_cut(name, arguments), boundary)
-    stored = io.BytesIO()
-    torch.save(parts.tail, stored)
-    stored.seek(0)
-    activations = torch.randn(2, *parts.shape, generator=torch.Generator().manual_seed(0))
-    expected = parts.tail(activations.clone())
-    for other in (deepcopy(parts.tail), torch.load(stored, weights_only=False)):
-        assert [name for name, _ in other.named_parameters()] == [name for name, _ in parts.tail.named_parameters()]
-        assert torch.equal(other(activations.clone()), expected)
-        nn.init.zeros_(next(other.parameters()))
-        assert torch.equal(parts.tail(activations.clone()), expected)
-
-
-def test_memory_of_the_whole_relative_to_that_of_the_tail() -> None:
-    # 64 maps of 16 x 16 behind the first convolution; 256 of 2 x 2, and 512 of 1 x 1.
-    backbone = build_cut("resnet18", {})
-    assert cut(backbone, "layer3.1").relief == 64 * 16**2 / (256 * 2**2)
-    assert cut(backbone, "layer4.1").relief == 64 * 16**2 / 512
 
 
 @pytest.mark.parametrize(
@@ -150,3 +126,10 @@ def test_integers_cannot_cross() -> None:
 def test_features_that_are_no_numbers_are_no_features() -> None:
     with pytest.raises(UserError, match=r"^trainable_from: .*not finite"):
         cut(Backbone(Odd(0.0), 4, None, Preprocessing(resize=16, crop=16)), "third")
+
+
+def test_memory_of_the_whole_relative_to_that_of_the_tail() -> None:
+    # 64 maps of 16 x 16 behind the first convolution; 256 of 2 x 2, and 512 of 1 x 1.
+    backbone = build_cut("resnet18", {})
+    assert cut(backbone, "layer3.1").relief == 64 * 16**2 / (256 * 2**2)
+    assert cut(backbone, "layer4.1").relief == 64 * 16**2 / 512

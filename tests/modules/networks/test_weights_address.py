@@ -75,7 +75,7 @@ def test_a_file_is_downloaded_once(server: FileServer, tmp_path: Path) -> None:
 def test_another_file_is_an_error(server: FileServer, tmp_path: Path) -> None:
     spec = offer(server, save(draw()))
     server.files["/model.safetensors"] += b"more"
-    assert "does not have the SHA-256" in refusal(spec)
+    assert "cannot be fetched (SHA256 hash of downloaded file" in refusal(spec)
     assert downloads(tmp_path) == []
 
 
@@ -86,21 +86,6 @@ def test_a_download_that_is_cut_off_leaves_nothing(server: FileServer, tmp_path:
     assert downloads(tmp_path) == []
     build_backbone(spec.network(0))
     assert len(downloads(tmp_path)) == 1
-
-
-def test_an_interrupted_download_leaves_nothing(
-    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    spec = offer(server, save(draw()))
-    with monkeypatch.context() as patch:
-        patch.setattr("torch.hub.shutil.move", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            build_backbone(spec.network(0))
-    assert downloads(tmp_path) == []
-    build_backbone(spec.network(0))
 
 
 def test_two_that_need_a_file_at_the_same_time_download_it_once(server: FileServer, tmp_path: Path) -> None:
@@ -124,16 +109,13 @@ def test_offline_or_without_a_place_for_it_is_an_error(
     assert "cannot be fetched (" in refusal(choose(weights))
 
 
-def test_a_damaged_copy_is_an_error(server: FileServer, tmp_path: Path) -> None:
+def test_a_damaged_copy_is_downloaded_again(server: FileServer, tmp_path: Path) -> None:
     spec = offer(server, save(draw()))
     build_backbone(spec.network(0))
     (path,) = (tmp_path / "hub" / "checkpoints").glob("*.safetensors")
     path.write_bytes(path.read_bytes()[:-1])
-    assert "is damaged (its SHA-256 differs); remove it" in refusal(spec)
-
-
-def test_a_missing_file_is_an_error(server: FileServer) -> None:
-    assert "cannot be fetched" in refusal(choose(f"{server.url}/model.safetensors#sha256={64 * '0'}"))
+    build_backbone(spec.network(0))
+    assert server.requests["GET /model.safetensors"] == 2
 
 
 @pytest.mark.parametrize("ending", ["", "#sha256=12", f"#sha256={64 * 'G'}", f"#md5={32 * '0'}"])
@@ -145,50 +127,11 @@ def test_an_address_needs_a_digest(ending: str) -> None:
 def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
     larger = draw(img_size=64)
     backbone = build_backbone(offer(server, save(larger)).network(0))
-    own = timm.create_model(NAME, **ARGS)
-    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, own)["pos_embed"]
+    network = timm.create_model(NAME, **ARGS)
+    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, network)["pos_embed"]
     torch.testing.assert_close(backbone.network.state_dict()["pos_embed"], expected)
-
-
-def test_a_head_of_any_size_is_loaded(server: FileServer) -> None:
-    state = draw(num_classes=7)
-    backbone = build_backbone(offer(server, save(state)).network(0))
-    assert backbone.source_head is not None
-    assert torch.equal(backbone.source_head, state["head.weight"])
 
 
 def test_readers_see_no_digest() -> None:
     assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
     assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
-
-
-def test_the_image_tower_of_a_clip_file_is_loaded(server: FileServer) -> None:
-    name, arguments = "vit_base_patch32_clip_quickgelu_224", {"depth": 1, "embed_dim": 24, "num_heads": 2}
-    torch.manual_seed(0)
-    own = timm.create_model(name, **arguments).state_dict()
-    # The names of OpenAI's weights, and a tensor of the text tower.
-    renamed = [
-        *(("patch_embed.proj", "conv1"), ("pos_embed", "positional_embedding"), ("blocks.", "transformer.resblocks.")),
-        *(("norm_pre", "ln_pre"), (".norm1", ".ln_1"), (".norm2", ".ln_2"), ("attn.qkv.", "attn.in_proj_")),
-        *(("attn.proj", "attn.out_proj"), ("mlp.fc1", "mlp.c_fc"), ("mlp.fc2", "mlp.c_proj"), ("head.weight", "proj")),
-        *(("cls_token", "class_embedding"), ("norm.", "ln_post.")),
-    ]
-    file = {"token_embedding.weight": torch.zeros(2, 2)}
-    for key, value in own.items():
-        if key != "head.bias":
-            published = key
-            for ours, theirs in renamed:
-                published = published.replace(ours, theirs) if key.startswith(ours) or ours[0] in ".am" else published
-            squeezed = value.squeeze() if key in ("cls_token", "pos_embed") else value
-            file[f"visual.{published}"] = (squeezed.T if key == "head.weight" else squeezed).contiguous()
-
-    server.files["/model.safetensors"] = save(file)
-    digest = sha256(server.files["/model.safetensors"]).hexdigest()
-    spec = BackboneSpec(f"timm/{name}", f"{server.url}/model.safetensors#sha256={digest}", arguments)
-    backbone = build_backbone(spec.network(0))
-    loaded = backbone.network.state_dict()
-    assert set(loaded) == {key for key in own if not key.startswith("head.")}
-    assert all(torch.equal(value, own[key]) for key, value in loaded.items())
-    # What enters the projection, with the preparation of OpenAI's weights.
-    assert backbone.width == 24
-    assert backbone.preprocessing.mean == (0.48145466, 0.4578275, 0.40821073)
