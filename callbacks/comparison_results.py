@@ -1,9 +1,9 @@
 """The results of a comparison: its document, files and table, and what loggers show of it."""
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -11,7 +11,6 @@ from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.run_folder import print_written
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import (
@@ -24,11 +23,16 @@ from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
 
-# A method did what it must not, which is no error.
-DREW = (
-    "drew from a global generator while several orderings ran side by side. Unless it drew the same for each, which "
-    "dropout does not, its traces depend on which ran together; see docs/methods.md."
-)
+
+@runtime_checkable
+class Publisher(Protocol):
+    """A logger that shows a run's results."""
+
+    def is_published(self, params: dict[str, Any]) -> bool:
+        """Return whether the results of a configuration were logged to their end."""
+
+    def publish(self, document: dict[str, Any], curves: Curves, files: list[Path]) -> None:
+        """Log the content of `results.json`, the traces and the run's files, and end the run's log."""
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -54,16 +58,16 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
     document = run.folder.document
-    run.document, run.written = document, paths
+    run.document, run.written, run.remarks = document, paths, _remarks(run)
 
     print_scores(document)
-    print_lines(_remarks(run))
+    print_lines([*run.remarks, *_remarks_on_ledger(run), *_remarks_on_code(run)])
     if not measured.all():
         say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
     # Loggers may keep what was printed.
     for logger in trainer.loggers:
-        if isinstance(logger, DashboardLogger):
+        if isinstance(logger, Publisher):
             logger.publish(document, curves, paths)
 
 
@@ -76,8 +80,8 @@ def _write_files(
     from headstart.output.figures import setting_in_words, writers
 
     protocol = document["protocol"]
-    setting = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
-    arguments = (curves, f"{setting}, batch size {protocol['batch_size']}", document["complete"])
+    fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
+    arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
     files: dict[str, Callable[[Path], object]] = {}
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
@@ -128,9 +132,8 @@ def _document(
     for method, key, diverged in zip(run.methods, run.keys, diverged_at, strict=True):
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
         scores["methods"][method] |= {"diverged_at": at, "key": key.describe()["method"]}
-    for method, drew, counts in zip(curves.methods, traces.drew.sum(1), curves.correct, strict=True):
-        faults = [*([DREW] if drew else []), *last_evaluation_faults(counts)]
-        if faults:
+    for method, counts in zip(curves.methods, curves.correct, strict=True):
+        if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
             scores["methods"][method]["warnings"] = faults
 
     reason = criterion.cut_off_because
@@ -181,21 +184,53 @@ def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     return {"device": f"{device.type} ({name})", **run.stream.environment()}
 
 
-def _remarks(run: ComparisonRun) -> Iterator[str]:
-    """Yield what to print below the table: on lazy evaluation, on the ledger, and whose traces are not stored."""
-    traces = run.traces
-    skipped = (traces.correct == SKIPPED).sum()
-    if skipped:
-        made = 1 - skipped / (traces.correct != NOT_EVALUATED).sum()
-        yield (
-            f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
-            "criterion than this one."
-        )
-    if reused := int((~traces.measured).sum()):
-        yield f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
+def _remarks(run: ComparisonRun) -> list[str]:
+    """Return what a reader of the results should know of lazy evaluation."""
+    correct = run.traces.correct
+    skipped = correct == SKIPPED
+    if not skipped.any():
+        return []
+    made = 1 - skipped.sum() / (correct != NOT_EVALUATED).sum()
+    return [
+        f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
+        "criterion than this one."
+    ]
 
-    for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True):
-        if is_own and traces.imported and not doubts:
-            doubts = [f"{', '.join(traces.imported)} was imported while they ran; import it at the top of a file"]
-        if doubts:
-            yield f"Traces of {name} are not stored: {'; '.join(doubts)}."
+
+def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
+    traces = run.traces
+    reused = int((~traces.measured).sum())
+    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
+    return [of_ledger] * bool(reused)
+
+
+def _remarks_on_code(run: ComparisonRun) -> list[str]:
+    """Return whose traces are not stored, and why."""
+    unstored = [
+        f"Traces of {name} are not stored: {'; '.join(doubts)}."
+        for name, doubts in zip(run.methods, run.doubts, strict=True)
+        if doubts
+    ]
+    if imported := run.traces.imported:
+        own = [
+            name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
+        ]
+        unstored.append(
+            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} was imported while they ran; import it "
+            "at the top of a file."
+        )
+    return unstored
+
+
+def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
+    """Return what methods did wrong, by their names, besides predictions that are not finite."""
+    warnings: dict[str, list[str]] = {}
+    for name, changed, drew in zip(run.methods, run.traces.changed.sum(1), run.traces.drew.sum(1), strict=True):
+        if drew:
+            warnings.setdefault(name, []).append(
+                "drew from a global generator while several orderings ran side by side. Unless it drew the same for "
+                "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
+            )
+        if changed:
+            warnings.setdefault(name, []).append(f"differs from its stored traces in {changed} orderings.")
+    return warnings

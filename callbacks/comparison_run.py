@@ -47,6 +47,7 @@ class ComparisonRun(LedgerOptions):
 
     Args:
         overwrite: Replace results of another configuration in the folder.
+        recompute: Measure every trace again, and report traces that differ from the stored ones.
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the run's folder.
         accuracy_at: Numbers of samples at which the accuracy is reported.
@@ -57,6 +58,7 @@ class ComparisonRun(LedgerOptions):
     Attributes:
         document: Content of results.json, empty until it is written.
         written: The files, `results.json` last.
+        remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
@@ -69,17 +71,20 @@ class ComparisonRun(LedgerOptions):
     def __init__(
         self,
         overwrite: bool = False,
+        recompute: bool = False,
         ledger: str | None = None,
         accuracy_at: list[PositiveInt] = ACCURACY_AT,
         per_class: bool = False,
         figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     ) -> None:
         super().__init__(overwrite, ledger)
+        self.recompute = recompute
         self.accuracy_at = accuracy_at
         self.per_class = per_class
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
         self.written: list[Path] = []
+        self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.doubts: list[list[str]] = []
         self.training: dict[str, Any] = {}
@@ -101,9 +106,9 @@ class ComparisonRun(LedgerOptions):
 
     @property
     def is_repeated(self) -> bool:
-        """Return whether a run of the very same configuration, loggers included, has written complete results."""
+        """Whether a run of the very same configuration, loggers included, has written complete results."""
         is_same = self.before.get("complete", False) and self.saved_config == self.folder.config
-        return bool(is_same) and not (self.overwrite or self.traces.missing.any())
+        return bool(is_same) and not (self.overwrite or self.recompute or self.traces.missing.any())
 
     def record(self) -> None:
         """Record in the ledger that this run measures its traces."""
@@ -173,7 +178,7 @@ class ComparisonRun(LedgerOptions):
                 one["trainer"] = training
 
     def _add_doubts(self, doubts: list[str]) -> None:
-        self.doubts = [list(dict.fromkeys(before + doubts)) for before in self.doubts]
+        self.doubts = [list(dict.fromkeys(own + doubts)) for own in self.doubts]
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -192,8 +197,7 @@ class ComparisonRun(LedgerOptions):
         """
         self.stream, self.comparison = stream, comparison
         self.all_correct, self.class_sizes = self._weigh_classes()
-        device, stream_key = self.stream.device.type, self._fed()
-        self.keys = [RunKey(stream_key, *each, device) for each in zip(self.described, self.code, strict=True)]
+        self.keys = self._build_keys(self._fed(lazily=self.criterion.is_lazy))
         if self.before and not self.overwrite:
             self._require_same()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
@@ -204,9 +208,9 @@ class ComparisonRun(LedgerOptions):
     def _require_same(self) -> None:
         """Raise an error if the folder has results of other keys, such as of other code, photos or packages."""
         halves = [key.describe() for key in self.keys]
-        stream, ignored = halves[0]["stream"], {*self.stream.told(), STREAM} - {*halves[0]["stream"]}
+        stream, told = halves[0]["stream"], {*self.stream.told(), STREAM} - {*halves[0]["stream"]}
         now = {**stream, **{name: each["method"] for name, each in zip(self.methods, halves, strict=True)}}
-        before = {name: value for name, value in self.before["protocol"].items() if name not in ignored}
+        before = {name: value for name, value in self.before["protocol"].items() if name not in told}
         before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
         self.folder.require_same(before, now)
 
@@ -220,7 +224,7 @@ class ComparisonRun(LedgerOptions):
             self.comparison.weigh(weights)
         return int(weights @ sizes), sizes
 
-    def _fed(self) -> dict[str, Any]:
+    def _fed(self, lazily: bool) -> dict[str, Any]:
         """Return the stream's part of the keys: what is fed, and how it is evaluated."""
         criterion, kind = self.criterion, type(self.stream)
         options = yaml.safe_load(self.folder.config)["data"]
@@ -228,8 +232,8 @@ class ComparisonRun(LedgerOptions):
         if custom_stream:
             self.own = [True] * len(self.own)
             self._add_doubts(doubts_about(kind, options))
-        # Traces of lazy evaluation depend on the criterion.
-        lazily = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
+        # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
+        chosen = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
         return {
             **self.stream.decisive(),
             "evaluate_every": criterion.evaluate_every,
@@ -237,20 +241,27 @@ class ComparisonRun(LedgerOptions):
             "all_correct": self.all_correct,
             **({"callbacks": self.callbacks} if self.callbacks else {}),
             **({"data": custom_stream} if custom_stream else {}),
-            **({"lazy": lazily} if criterion.is_lazy else {}),
+            **({"lazy": chosen} if lazily else {}),
         }
+
+    def _build_keys(self, fed: Mapping[str, Any]) -> list[RunKey]:
+        device = self.stream.device.type
+        return [RunKey(fed, *each, device) for each in zip(self.described, self.code, strict=True)]
 
     def _find_traces(self, ledger: RunLedger) -> Traces:
         criterion, stream = self.criterion, self.stream
         grid = criterion.grid(stream.max_samples, stream.batch_size, self.all_correct)
         if not len(grid.samples_seen):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
+        evaluated = None
         if criterion.is_lazy:
             self.comparison.evaluate_lazily(criterion)
+            every = self._build_keys(self._fed(lazily=False))[0]
+            evaluated = None if self.recompute else every.trace(0).stream
 
-        names_of_stream = stream.told()
-        photos = {key: names_of_stream[key] for key in PHOTOS if names_of_stream.get(key)}
-        description = {**{key: names_of_stream[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
+        told = stream.told()
+        photos = {key: told[key] for key in PHOTOS if told.get(key)}
+        description = {**{key: told[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
         ledger.record(self.keys[0].describe()["stream"], description=description)
         for name, key in zip(self.methods, self.keys, strict=True):
             ledger.record(key.describe()["method"], description={"name": name})
@@ -262,7 +273,9 @@ class ComparisonRun(LedgerOptions):
             [name.method for name in names],
             stream.orderings,
             grid,
+            recompute=self.recompute,
             loaded=self.loaded,
+            evaluated=evaluated,
             class_sizes=self.class_sizes if self.per_class else None,
             own={name.method for name, is_own in zip(names, self.own, strict=True) if is_own},
             unstored={name.method for name, doubts in zip(names, self.doubts, strict=True) if doubts},

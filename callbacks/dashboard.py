@@ -1,14 +1,19 @@
 """The mirror of a comparison in Weights & Biases."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
 from pathlib import Path
+from pydoc import locate
 from typing import Any
 
 import numpy as np
 from lightning.pytorch.loggers import WandbLogger
+from numpy.typing import NDArray
+from scipy import stats
 
 from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.metrics.sample_efficiency.scores import median_interval, t_interval
 from headstart.modules.method_contract import BASELINE
 from headstart.output.dashboard import (
     LONGEST,
@@ -32,8 +37,8 @@ class DashboardLogger(WandbLogger):
     Args:
         project: Project in the dashboard.
         entity: User or team that owns the project; the account's default where it is not given.
-        name: Name of the run; by default the data set, the backbone, its weights, the methods, the batch size, the
-            seed, and the digest of the group.
+        name: Name of the run; by default the data set, the backbone, its weights, the methods with the hyperparameters
+            that differ from their defaults, the batch size, the seed, and the digest of the group.
         group: Group of runs in the dashboard; by default the data set, the backbone and its weights, and a digest of
             all other options but seed and orderings: runs of one group are of one setting, unless code or photos
             changed between them.
@@ -41,6 +46,7 @@ class DashboardLogger(WandbLogger):
         mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
             environment variable WANDB_MODE wins over it.
         save_dir: Folder of the dashboard's own files; by default `trainer.default_root_dir`.
+        log_again: Log results again that were logged before, such as after the loss of their offline folder.
     """
 
     def __init__(
@@ -52,10 +58,11 @@ class DashboardLogger(WandbLogger):
         tags: list[str] | None = None,
         mode: Mode = "auto",
         save_dir: str | None = None,
+        log_again: bool = False,
     ) -> None:
         require_wandb("trainer.logger")
         variable_decides()
-        self.mode = mode
+        self.mode, self.log_again = mode, log_again
         super().__init__(
             project=project,
             entity=entity,
@@ -97,7 +104,7 @@ class DashboardLogger(WandbLogger):
         Args:
             params: As for `log_hyperparams`.
         """
-        return self._record(params).is_published
+        return self._record(params).is_published and not self.log_again
 
     def _record(self, params: Mapping[str, Any]) -> RunRecord:
         place = {key: self._wandb_init.get(key) for key in ("project", "entity")}
@@ -158,7 +165,7 @@ class DashboardLogger(WandbLogger):
         run.summary.update(_summary(document))
         if document["complete"]:
             run.log(_charts(curves))
-        tables = {"results": _table_of_methods(document, self._setting)}
+        tables = {"results": _table_of_methods(document, self._setting), "orderings": _table_of_orderings(document)}
         log_files(run, "results", f"seed {document['protocol']['seed']}, {self._setting}", tables, files)
         self.record.store(run, is_published=document["complete"])
         run.finish(exit_code=0 if document["complete"] else 1)
@@ -176,10 +183,10 @@ def _charts(curves: Curves) -> dict[str, Any]:
     every = -(-len(curves.samples_seen) * len(curves.methods) // LONGEST_CHART)
     charts = {}
     for name, (title, values) in lines.items():
-        finite = [np.flatnonzero(np.isfinite(row))[::every] for row in values]
+        kept = [np.flatnonzero(np.isfinite(row))[::every] for row in values]
         charts[f"charts/{name}"] = wandb.plot.line_series(
-            [curves.samples_seen[indices].tolist() for indices in finite],
-            [row[indices].tolist() for row, indices in zip(values, finite, strict=True)],
+            [curves.samples_seen[indices].tolist() for indices in kept],
+            [row[indices].tolist() for row, indices in zip(values, kept, strict=True)],
             keys=list(curves.methods),
             title=title,
             xname="samples seen",
@@ -190,20 +197,60 @@ def _charts(curves: Curves) -> dict[str, Any]:
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`."""
+    """Return the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`.
+
+    The number of orderings and standard errors are among them, by which the dashboard can weight runs.
+    """
     summary = {key: document[key] for key in ("complete", "stopped_because", "restricted_at")}
-    summary["warnings"] = " ".join(document["warnings"])
-    summary |= {key: document["times"][key] for key in ("computed_traces", "reused_traces")}
+    summary["warnings"] = " ".join(document.get("warnings", []))
+    summary |= {key: value for key, value in document.get("times", {}).items() if key.endswith("_traces")}
+    limit = document["restricted_at"]
+    restricted: dict[str, NDArray[np.float64]] = {}
     for name, scores in document["methods"].items():
-        for key in ("median", "restricted_mean", "reached"):
-            summary[f"samples_to_criterion/{name}/{key}"] = scores[key]
+        reached = np.array([np.inf if each is None else each for each in scores["samples_to_criterion"]], float)
+        restricted[name] = np.minimum(reached, limit)
+
+        low, high = map(_finite, median_interval(reached))
+        values = {
+            **{key: scores[key] for key in ("median", "restricted_mean", "reached")},
+            **_uncertainty(restricted[name], t_interval(restricted[name])),
+            "median_low": low,
+            "median_high": high,
+            **_share_reached(scores["reached"], len(reached)),
+        }
+        summary |= {f"samples_to_criterion/{name}/{key}": value for key, value in values.items()}
 
     for name, comparison in document["comparisons"].items():
-        low, high = comparison["ci95"]
-        values = {"percent": comparison["relative_improvement_percent"], "low": low, "high": high}
-        values["p_value_holm"] = comparison["p_value_holm"]
+        percent = comparison["relative_improvement_percent"]
+        # Residuals of the ratio of the means, by the delta method.
+        residuals = restricted[name] - (1 - percent / 100) * restricted[BASELINE]
+        values = {"percent": percent, "p_value_holm": comparison["p_value_holm"]}
+        values |= _uncertainty(100 * residuals / restricted[BASELINE].mean(), comparison["ci95"])
         summary |= {f"relative_improvement/{name}/{key}": value for key, value in values.items()}
     return summary
+
+
+def _uncertainty(values: NDArray[np.float64], interval: Sequence[float | None]) -> dict[str, Any]:
+    """Return the number of values, the standard error of their mean and an interval; None for unknown numbers."""
+    count = len(values)
+    error = float(values.std(ddof=1)) / count**0.5 if count > 1 else None
+    low, high = map(_finite, interval)
+    return {"n": count, "standard_error": error, "low": low, "high": high}
+
+
+def _finite(end: float | None) -> float | None:
+    return None if end is None or not np.isfinite(end) else end
+
+
+def _share_reached(reached: int, count: int) -> dict[str, float]:
+    """Return the share of orderings that met the criterion, its standard error and its 95 % Wilson interval."""
+    share, interval = reached / count, stats.binomtest(reached, count).proportion_ci(0.95, method="wilson")
+    return {
+        "reached_share": share,
+        "reached_share_standard_error": (share * (1 - share) / count) ** 0.5,
+        "reached_share_low": float(interval.low),
+        "reached_share_high": float(interval.high),
+    }
 
 
 def _table_of_methods(document: dict[str, Any], setting: str) -> tuple[list[str], list[list[Any]]]:
@@ -228,6 +275,17 @@ def _mean(values: list[float | None] | None) -> float | None:
     return None if not values or None in values else float(np.mean(np.array(values, float)))
 
 
+def _table_of_orderings(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Return a table with one row per ordering: its number, then samples to criterion and onset of every method."""
+    columns = ["ordering"]
+    values: list[list[int | None]] = []
+    for name, scores in document["methods"].items():
+        columns += [f"{name}: samples to criterion", f"{name}: onset"]
+        values += [scores["samples_to_criterion"], scores["onset"]]
+    first = document["protocol"]["first_ordering"]
+    return columns, [[first + i, *row] for i, row in enumerate(zip(*values, strict=True))]
+
+
 def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
     """Return the defaults of a run's name, group, tags and notes.
 
@@ -245,8 +303,10 @@ def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> di
     weights, batch = Path(weights).stem, f"batch {stream.batch_size}"
     setting, rest = f"{dataset}, {backbone}, {weights}", f"{batch}, seed {config.seed_everything}, {comparison}"
 
-    methods = " + ".join(config.model.methods or {}) or "baseline alone"
-    notes = f"{BASELINE} + {methods}" if config.model.methods else BASELINE
+    every = {BASELINE: config.model.baseline, **(config.model.methods or {})}
+    changed = {name: _changed_options(options) for name, options in every.items()}
+    shown = [name + f"({', '.join(own)})" * bool(own) for name, own in changed.items() if own or name != BASELINE]
+    methods = " + ".join(shown) or "baseline alone"
     room = LONGEST - len(f"{setting}, , {rest}")
     methods = methods if len(methods) <= room else f"{methods[: max(room - 1, 0)]}…"
 
@@ -254,7 +314,23 @@ def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> di
         "name": f"{setting}, {methods}, {rest}"[:LONGEST],
         "group": f"{setting[: LONGEST - len(comparison) - 2]}, {comparison}",
         "tags": [tag[:LONGEST_TAG] for tag in (dataset, backbone, weights, batch)],
-        "notes": f"{notes} on {dataset}, {backbone} ({weights}), {stream.orderings} orderings of up to "
+        "notes": f"{' + '.join(every)} on {dataset}, {backbone} ({weights}), {stream.orderings} orderings of up to "
         f"{stream.max_samples} samples. Criterion: {criterion.threshold} {criterion.measure} in "
         f"{criterion.consecutive} evaluations in a row.",
     }
+
+
+def _changed_options(options: Any) -> list[str]:  # noqa: ANN401 - a namespace of options
+    """Return the hyperparameters of a method that differ from the defaults of its class, such as `rate=0.2`."""
+    kind, given = locate(str(getattr(options, "class_path", ""))), getattr(options, "init_args", None)
+    if not callable(kind) or given is None:
+        return []
+    defaults = {name: each.default for name, each in signature(kind).parameters.items()}
+
+    changed = []
+    for name, value in vars(given).items():
+        if hasattr(value, "class_path"):
+            changed += [f"{name}.{each}" for each in _changed_options(value)]
+        elif value != defaults.get(name, Parameter.empty):
+            changed.append(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}")
+    return changed

@@ -10,9 +10,8 @@ from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
 import headstart
-from headstart.callbacks.comparison_results import write_results
+from headstart.callbacks.comparison_results import Publisher, write_results
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.own_module_training import train_module
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
@@ -50,7 +49,7 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
         trainer.loggers = [
             each
             for each in trainer.loggers
-            if not (each.is_published(described) if isinstance(each, DashboardLogger) else run.is_repeated)
+            if not (each.is_published(described) if isinstance(each, Publisher) else run.is_repeated)
         ]
         if run.traces.missing.any():
             run.record()
@@ -76,11 +75,11 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
         together = int(traces.missing[~comparison.is_own].any(1).sum())
         fitting = comparison.orderings_at_once(stream.start(), max(1, together))
         most = min(fitting, stream.orderings_at_once or fitting) if together else 1
-        measured = claimed.copy()
-        measured[:, np.flatnonzero(claimed.any(0))[most:]] = False
-        traces.release(claimed & ~measured)
+        chosen = claimed.copy()
+        chosen[:, np.flatnonzero(claimed.any(0))[most:]] = False
+        traces.release(claimed & ~chosen)
 
-        measure_pass(trainer, comparison, stream, run, measured)
+        measure_pass(trainer, comparison, stream, run, chosen)
 
 
 def measure_pass(
@@ -134,11 +133,11 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
 
 def _describe(run: ComparisonRun) -> dict[str, Any]:
     """Return what a reader of the loggers' configuration should know of a run, besides its options."""
-    origin = {**run.stream.told(), **run.keys[0].describe()["stream"]}
+    known = {**run.stream.told(), **run.keys[0].describe()["stream"]}
     names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device", "threads")
     return {
-        **{name: origin.get(name) for name in names},
-        "precision": origin.get("feature_precision", origin.get("trainer_precision")),
+        **{name: known.get(name) for name in names},
+        "precision": known.get("feature_precision", known.get("trainer_precision")),
         "accuracy_at": [int(at) for at in run.accuracy_at],
         "headstart": headstart.__version__,
         "git": git_revision(),

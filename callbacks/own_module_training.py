@@ -50,10 +50,10 @@ def train_module(
     criterion, name = run.criterion, comparison.names[method]
     traces = criterion.traces
     # As in the comparison, an ordering ends when all of its methods have met the criterion.
-    least = 0 if criterion.is_lazy else int(traces.lengths[:, ordering].max())
-    this_trace = np.zeros_like(traces.missing)
-    this_trace[method, ordering] = True
-    traces.begin(this_trace)
+    least = 0 if criterion.stops else int(traces.lengths[:, ordering].max())
+    chosen = np.zeros_like(traces.missing)
+    chosen[method, ordering] = True
+    traces.begin(chosen)
 
     stream.feed([stream.orderings[ordering]])
     start, timers = stream.start(), [each for each in trainer.callbacks if isinstance(each, Timer)]  # type: ignore[attr-defined]
@@ -189,7 +189,7 @@ class ModuleEvaluations(Callback):
 
     @property
     def are_over(self) -> bool:
-        """Return whether all evaluations of the ordering are made."""
+        """Whether all evaluations of the ordering are made."""
         grid = self.criterion.traces.grid
         has_ended = self.has_met and self.made >= self.least and not grid.to_limit
         return has_ended or self.made == len(grid.samples_seen)

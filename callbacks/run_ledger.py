@@ -53,9 +53,9 @@ class LedgerOptions:
         Raises:
             UserError: The ledger cannot be used, now or within the block.
         """
-        path = self.ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
+        chosen = self.ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
         try:
-            with Ledger(Path(path).expanduser()) if self._open_ledger is None else self._open_ledger() as ledger:
+            with Ledger(Path(chosen).expanduser()) if self._open_ledger is None else self._open_ledger() as ledger:
                 yield ledger
         except LedgerError as error:
             raise UserError(f"results.ledger: {error}; choose another folder") from error
@@ -173,8 +173,8 @@ class Accuracies:
         """Claim one ordering, so that several processes share the missing ones."""
         holder = None
         for ordering in self.missing:
-            holders = self.ledger.claim([self.keys[ordering]])
-            if not holders:
+            held = self.ledger.claim([self.keys[ordering]])
+            if not held:
                 return ordering, None
-            holder = next(iter(holders.values()))
+            holder = next(iter(held.values()))
         return None, holder

@@ -10,7 +10,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
-from headstart.callbacks.traces import Grid, Traces
+from headstart.callbacks.grid import Grid
+from headstart.callbacks.traces import Traces
 from headstart.metrics.sample_efficiency.curves import (
     CONSECUTIVE,
     NOT_EVALUATED,
@@ -42,8 +43,9 @@ class SampleEfficiency(Callback):
         measure: `accuracy`, or `balanced_accuracy`, the mean of the accuracies of the classes. Use the latter for
             classes of unequal sizes.
         evaluation: Make `every` evaluation, or only those that decide when the criterion is met (`lazy`). Lazy runs
-            measure the same samples to criterion, but no learning curves or accuracies, and train a method no more in
-            an ordering in which it has met the criterion.
+            measure the same samples to criterion, but no learning curves or accuracies.
+        stop_when_met: Stop training and evaluating a method when it has met the criterion in all orderings that run
+            together. Lazy evaluation does so as well.
         until: End when all methods have met the `criterion`, or only at the sample `limit`. With `limit`, accuracies
             are known up to the limit.
 
@@ -61,10 +63,12 @@ class SampleEfficiency(Callback):
         evaluate_every: PositiveInt = 1,
         measure: Measure = "accuracy",
         evaluation: Literal["every", "lazy"] = "every",
+        stop_when_met: bool = False,
         until: Literal["criterion", "limit"] = "criterion",
     ) -> None:
-        if until == "limit" and evaluation == "lazy":
-            raise UserError("criterion.until: limit continues after the criterion, but evaluation=lazy stops there")
+        if until == "limit" and (stop_when_met or evaluation == "lazy"):
+            other = "stop_when_met=true" if stop_when_met else "evaluation=lazy"
+            raise UserError(f"criterion.until: limit continues after the criterion, but criterion.{other} stops there")
         if isinstance(threshold, str):
             raise UserError(
                 "criterion.threshold: reference stands for the threshold that headstart sweep finds where its file has "
@@ -75,6 +79,7 @@ class SampleEfficiency(Callback):
         self.evaluate_every = evaluate_every
         self.measure = measure
         self.is_lazy = evaluation == "lazy"
+        self.stops = stop_when_met or self.is_lazy
         self.until = until
         self.cut_off_because = ""
         # Whether the user's mistake cut the run off, with which the command ends.
@@ -123,7 +128,7 @@ class SampleEfficiency(Callback):
 
     @property
     def met(self) -> NDArray[np.bool_]:
-        """Return whether each trace has met the criterion so far, `[methods, orderings]`."""
+        """Whether each trace has met the criterion so far, `[methods, orderings]`."""
         return self._met_at < np.inf
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -163,9 +168,9 @@ class SampleEfficiency(Callback):
         Args:
             method: Its index.
         """
-        counts = self._known(method)
-        first = window_start(counts, self.traces.grid.required, self.consecutive)
-        return [first + int(offset) for offset in np.flatnonzero(counts[first:] == SKIPPED)]
+        known = self._known(method)
+        first = window_start(known, self.traces.grid.required, self.consecutive)
+        return [first + int(offset) for offset in np.flatnonzero(known[first:] == SKIPPED)]
 
     def _known(self, method: int) -> NDArray[np.int64]:
         """Return the counts of a method up to now, in the one ordering that runs."""
@@ -200,16 +205,16 @@ class SampleEfficiency(Callback):
                 self._log(trainer, self.now)
         if self.met[self._waiting].all() and not self.traces.grid.to_limit:
             trainer.should_stop = True
-        elif self.is_lazy:
+        elif self.stops:
             self._stop_methods(pl_module)
 
     def _update_met_lazily(self) -> None:
         """Find the methods that need no further evaluation, because they have met the criterion."""
         running, grid = self.traces.running, self.traces.grid
         for method in np.flatnonzero(running.any(1)).tolist():
-            counts = self._known(method)
-            if next_evaluation(counts, grid.required, self.consecutive) is None:
-                first = window_start(counts, grid.required, self.consecutive)
+            known = self._known(method)
+            if next_evaluation(known, grid.required, self.consecutive) is None:
+                first = window_start(known, grid.required, self.consecutive)
                 self._met_at[method, running[method]] = grid.samples_seen[first + self.consecutive - 1]
 
     def _stop_methods(self, comparison: Comparison) -> None:

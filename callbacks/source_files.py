@@ -91,13 +91,13 @@ def registry_entry(
     }
 
 
-def registry_file(option: str | None, folder: Path) -> Path:
+def registry_file(chosen: str | None, folder: Path) -> Path:
     """Return the registry that an entry is added to: the chosen one, else one in the run's folder.
 
     Raises:
         UserError: It cannot be written.
     """
-    return output_file("results.registry", option) if option else folder / REGISTRY
+    return output_file("results.registry", chosen) if chosen else folder / REGISTRY
 
 
 def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite: bool) -> None:
@@ -146,10 +146,10 @@ def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> 
     """
     if not registry.exists():
         return []
-    others = read_registry(registry).entries
-    if name in others and others[name].weights != _relative_path(weights, registry) and not overwrite:
+    known = read_registry(registry).entries
+    if name in known and known[name].weights != _relative_path(weights, registry) and not overwrite:
         raise UserError(
-            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {others[name].weights!r}; "
+            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {known[name].weights!r}; "
             "give another name, or replace it with --results.overwrite=true"
         )
     document = json.loads(registry.read_text(encoding="utf-8"))

@@ -1,37 +1,17 @@
 """The traces of one comparison: those that the ledger has, and those that this run measures."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Measure, samples_to_criterion
+from headstart.callbacks.grid import Grid
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
 from headstart.modules.running_code import own_modules
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import RunLedger
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The evaluations of a comparison, and when a trace has met the criterion.
-
-    Attributes:
-        samples_seen: Samples that an ordering has fed at each evaluation up to the sample limit, `[evaluations]`.
-        all_correct: The count if all predictions are correct.
-        required: Lowest count that passes.
-        consecutive: Number of passes in a row that meet the criterion.
-        to_limit: Whether a trace that has met the criterion continues to the sample limit.
-        measure: The measure of the counts.
-    """
-
-    samples_seen: NDArray[np.int64]
-    all_correct: int
-    required: int
-    consecutive: int
-    to_limit: bool = False
-    measure: Measure = "accuracy"
 
 
 class Traces:
@@ -52,6 +32,7 @@ class Traces:
         drew: Whether the method drew random numbers for several orderings at once, `[methods, orderings]`.
         running: Traces that are being measured in the present pass, `[methods, orderings]`.
         measured: Traces that this run measures or has measured, `[methods, orderings]`.
+        changed: Measured traces that differ from the stored ones, `[methods, orderings]`.
         imported: Names of own modules that methods have imported while they ran.
 
     Args:
@@ -60,6 +41,9 @@ class Traces:
         methods: Digests of the methods.
         orderings: Numbers of the orderings.
         grid: The evaluations.
+        recompute: Measure all traces, stored ones, too.
+        evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
+            for those with random numbers that were drawn for several orderings at once.
         class_sizes: Validation samples of each class, `[classes]`, to keep the correct predictions of each as well.
         own: Digests of methods of the user's own: they are stored no more once they import another own module.
         unstored: Digests of methods whose code is not known: their traces are neither read nor stored.
@@ -73,14 +57,17 @@ class Traces:
         methods: Sequence[str],
         orderings: Sequence[int],
         grid: Grid,
+        recompute: bool = False,
+        evaluated: str | None = None,
         class_sizes: NDArray[np.int64] | None = None,
         own: Collection[str] = (),
         unstored: Collection[str] = (),
         loaded: Collection[str] = (),
     ) -> None:
-        self.ledger, self.grid = ledger, grid
+        self.ledger, self.grid, self.recompute = ledger, grid, recompute
         self._own, self._unstored, self._loaded = set(own), set(unstored), set(loaded)
         self.imported: list[str] = []
+        self._evaluated = evaluated
         self.keys = [[TraceKey(stream, method, ordering) for ordering in orderings] for method in methods]
 
         shape = len(methods), len(orderings)
@@ -95,10 +82,13 @@ class Traces:
         self.diverged = np.full(shape, NOT_EVALUATED, dtype=np.int64)
         self.drew = np.zeros(shape, dtype=bool)
         self.measured = np.zeros(shape, dtype=bool)
+        self.changed = np.zeros(shape, dtype=bool)
         self.running = np.zeros(shape, dtype=bool)
         self._unfinished = np.zeros(shape, dtype=bool)
-        self._passed = np.zeros(shape, dtype=bool)
+        self._stored: dict[TraceKey, Trace] = {}
+        self._to_recompute = np.full(shape, recompute)
         self.reload()
+        self._passed = np.zeros(shape, dtype=bool)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -114,23 +104,24 @@ class Traces:
 
     @property
     def met(self) -> NDArray[np.bool_]:
-        """Return whether each trace has met the criterion, `[methods, orderings]`."""
+        """Whether each trace has met the criterion, `[methods, orderings]`."""
         return self.met_at < np.inf
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Return whether each trace is still to be measured, `[methods, orderings]`."""
+        """Whether each trace is still to be measured, `[methods, orderings]`."""
         whole = self.lengths == len(self.correct)
         is_short = ~self.met | self._unfinished | self.grid.to_limit
-        missing: NDArray[np.bool_] = ~whole & is_short
+        missing: NDArray[np.bool_] = ~whole & is_short | self._to_recompute
         return missing
 
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
         indices = [(m, k) for m, k in np.argwhere(~self.measured).tolist() if self._is_stored(self.keys[m][k])]
-        stored = self.ledger.read({self.keys[m][k] for m, k in indices})
+        evaluated = self._read_evaluated(indices)
+        self._stored |= self.ledger.read({self.keys[m][k] for m, k in indices})
         for m, k in indices:
-            trace = stored.get(self.keys[m][k])
+            trace = evaluated.get(self.keys[m][k]) or self._stored.get(self.keys[m][k])
             if trace is None or (self.of_class is not None and trace.of_class is None):
                 continue
             end = min(len(trace.correct), len(self.correct))
@@ -142,6 +133,14 @@ class Traces:
             self.drew[m, k] = trace.drew
             self._unfinished[m, k] = False
 
+    def _read_evaluated(self, indices: Sequence[tuple[int, int]]) -> dict[TraceKey, Trace]:
+        """Read finished traces with every evaluation, by their keys in this comparison."""
+        if self._evaluated is None:
+            return {}
+        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices}
+        traces = self.ledger.read(keys)
+        return {keys[key]: trace for key, trace in traces.items() if not trace.drew and self._serves(trace)}
+
     def record_draws(self, methods: Iterable[int]) -> None:
         """Record that methods draw random numbers in this pass for several orderings, so that one alone would differ.
 
@@ -150,6 +149,12 @@ class Traces:
         """
         for method in methods:
             self.drew[method] |= self._passed[method]
+
+    def _serves(self, trace: Trace) -> bool:
+        """Whether a trace meets the criterion, or reaches the limit."""
+        end, grid = min(len(trace.correct), len(self.correct)), self.grid
+        met, _ = samples_to_criterion(trace.correct[:end], grid.samples_seen[:end], grid.required, grid.consecutive)
+        return end == len(self.correct) or bool(np.isfinite(met))
 
     def claim(self) -> tuple[NDArray[np.bool_] | None, str | None]:
         """Claim the missing traces for this process.
@@ -160,12 +165,12 @@ class Traces:
         """
         missing = self.missing
         keys = {self.keys[m][k] for m, k in np.argwhere(missing).tolist()}
-        holders = self.ledger.claim(set(filter(self._is_stored, keys)))
+        held = self.ledger.claim(set(filter(self._is_stored, keys)))
         # Another process may have finished some before it released them.
         self.reload()
-        free = np.array([[key not in holders for key in row] for row in self.keys])
+        free = np.array([[key not in held for key in row] for row in self.keys])
         claimed = missing & self.missing & free
-        return claimed if claimed.any() else None, next(iter(holders.values()), None)
+        return claimed if claimed.any() else None, next(iter(held.values()), None)
 
     def release(self, claimed: NDArray[np.bool_]) -> None:
         """Release claimed traces, for later or for another process.
@@ -189,6 +194,8 @@ class Traces:
         if self.of_class is not None:
             self.of_class[:, chosen] = 0
 
+        self._before = dict(self._stored)
+        self._to_recompute &= ~chosen
         self._unfinished[chosen] = True
 
     def add(
@@ -234,8 +241,17 @@ class Traces:
         self.running &= ~ended
 
     def finish(self) -> None:
-        """Store the traces of a pass that has ended, all or none."""
-        finished = {self.keys[m][k]: self.trace(m, k) for m, k in np.argwhere(self._passed).tolist()}
+        """Store the traces of a pass that has ended, all or none, and find those that differ from stored ones."""
+        finished: dict[TraceKey, Trace] = {}
+        for m, k in np.argwhere(self._passed).tolist():
+            key, now = self.keys[m][k], self._trace(m, k)
+            before = self._before.get(key, now)
+            self.changed[m, k] = not _agree(before, now)
+            # What is known beyond the end of this pass stays known, unless only this pass has counted classes.
+            is_longer = len(before.correct) > len(now.correct)
+            keeps = is_longer and (now.of_class is None or before.of_class is not None)
+            finished[key] = before if keeps and not self.changed[m, k] else now
+
         self._store(finished)
         self.ledger.release(finished)
         self._unfinished[self._passed] = False
@@ -248,13 +264,7 @@ class Traces:
         if self.of_class is not None:
             self.of_class[:, self._passed] = 0
 
-    def trace(self, method: int, ordering: int) -> Trace:
-        """Return one trace as the ledger stores it.
-
-        Args:
-            method: Index of the method.
-            ordering: Index of the ordering.
-        """
+    def _trace(self, method: int, ordering: int) -> Trace:
         correct = self.correct[: self.lengths[method, ordering], method, ordering]
         diverged, of_class = int(self.diverged[method, ordering]), None
         if self.of_class is not None:
@@ -270,4 +280,17 @@ class Traces:
         if imported:
             # Edits of these modules would not change the keys.
             self.imported, self._unstored = imported, self._unstored | self._own
-        self.ledger.write({key: trace for key, trace in traces.items() if self._is_stored(key)})
+        traces = {key: trace for key, trace in traces.items() if self._is_stored(key)}
+        self.ledger.write(traces)
+        self._stored |= traces
+
+
+def _agree(one: Trace, other: Trace) -> bool:
+    """Whether two measurements have the same counts, and the same of each class, as far as both go."""
+    end = min(len(one.correct), len(other.correct))
+    then, now = one.correct[:end], other.correct[:end]
+    # Lazy evaluation may have skipped different evaluations.
+    if not ((then == now) | (then == SKIPPED) | (now == SKIPPED)).all():
+        return False
+    are_counted = one.of_class is not None and other.of_class is not None
+    return not are_counted or np.array_equal(one.of_class[: 1 + end], other.of_class[: 1 + end])  # type: ignore[index]

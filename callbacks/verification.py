@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
@@ -12,7 +13,8 @@ from headstart.callbacks.measurement import measure_pass
 from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
-from headstart.store.ledger_file import Trace, TraceKey
+from headstart.output.printable import printable
+from headstart.store.ledger_file import TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
 # Returns those of the stored traces that are to be measured again.
@@ -60,20 +62,18 @@ def verify(
         stored = run.traces
         for part in _passes(run, choose, comparison.orderings_at_once(stream.start(), len(run.methods))):
             keys = {stored.keys[method][ordering] for method, ordering in np.argwhere(part).tolist()}
-            before = stored.ledger.read(keys)
-            comparison.counts_classes = any(trace.of_class is not None for trace in before.values())
+            traces = stored.ledger.read(keys).items()
+            of_class = {key: trace.of_class[1:] for key, trace in traces if trace.of_class is not None}
+            comparison.counts_classes = bool(of_class)
 
             again = _measure_again(trainer, comparison, stream, run, part)
             for method, ordering in np.argwhere(part).tolist():
                 key = stored.keys[method][ordering]
-                verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
-                differing = _differing(before[key], again.trace(method, ordering))
-                if len(differing):
-                    samples = stored.grid.samples_seen[differing[0]]
-                    verified.differences.append(
-                        f"the trace of {run.methods[method]} in ordering {key.ordering} differs first at evaluation "
-                        f"{differing[0] + 1} ({samples} samples)"
-                    )
+                if ((stored.correct[:, method, ordering] >= 0) & (again.correct[:, method, ordering] >= 0)).any():
+                    verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
+                difference = _find_difference(run, again, method, ordering, of_class.get(key))
+                if difference is not None:
+                    verified.differences.append(difference)
     return verified
 
 
@@ -88,6 +88,23 @@ def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[n
         part = np.zeros_like(wanted)
         part[:, orderings[first : first + most]] = wanted[:, orderings[first : first + most]]
         yield part
+
+
+class _End(Callback):
+    """Ends a pass when nothing is left to compare.
+
+    Args:
+        again: The traces as they are measured again.
+        length: Evaluations of the longest stored one.
+    """
+
+    def __init__(self, again: Traces, length: int) -> None:
+        self.again, self.length = again, length
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End the pass if it is time."""
+        if self.again.lengths.max() >= self.length:
+            trainer.should_stop = True
 
 
 def _measure_again(
@@ -109,24 +126,62 @@ def _measure_again(
     methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
     sizes = run.class_sizes if comparison.counts_classes else None
     again = Traces(LedgerReader(None), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
+    ending, loggers = _End(again, int(stored.lengths[chosen].max())), trainer.loggers
 
     criterion.follow(again, run.methods, len(stream.validation_labels))
-    loggers, trainer.loggers = trainer.loggers, []
+    callbacks.append(ending)
+    trainer.loggers = []
     try:
         measure_pass(trainer, comparison, stream, run, chosen)
     finally:
         trainer.loggers = loggers
+        callbacks.remove(ending)
         criterion.follow(stored, run.methods, len(stream.validation_labels))
         criterion.cut_off_because, criterion.is_mistaken = "", False
     return again
 
 
-def _differing(then: Trace, now: Trace) -> NDArray[np.int64]:
-    """Return the evaluations whose counts, or those of a class, differ; as far as both traces have them."""
-    end = min(len(then.correct), len(now.correct))
-    one, other = then.correct[:end], now.correct[:end]
-    # Lazy evaluation may have skipped different evaluations.
-    differs = (one != other) & (one >= 0) & (other >= 0)
-    if then.of_class is not None and now.of_class is not None:
-        differs |= (then.of_class[1 : 1 + end] != now.of_class[1 : 1 + end]).any(1)
-    return np.flatnonzero(differs)
+def _find_difference(
+    run: ComparisonRun,
+    again: Traces,
+    method: int,
+    ordering: int,
+    of_class: NDArray[np.unsignedinteger[Any]] | None = None,
+) -> str | None:
+    """Describe the first difference of a stored trace from what was measured again, as far as both were evaluated.
+
+    Args:
+        run: The run.
+        again: The traces as they are measured again.
+        method: Index of the method.
+        ordering: Index of the ordering.
+        of_class: Stored correct predictions of each class, `[evaluations, classes]`; None where there are none.
+
+    Returns:
+        None where they are the same.
+    """
+    then, now = (traces.correct[:, method, ordering, None] for traces in (run.traces, again))
+    if of_class is not None and again.of_class is not None:
+        counts = again.of_class[:, method, ordering].astype(np.int64)
+        # Beyond the end of the stored counts, there is no difference.
+        stored = np.concatenate([of_class, counts[len(of_class) :]])[: len(counts)]
+        then, now = np.hstack([then, stored]), np.hstack([now, counts])
+
+    evaluations = np.flatnonzero((then[:, 0] >= 0) & (now[:, 0] >= 0))
+    then, now = then[evaluations], now[evaluations]
+    if np.array_equal(then, now):
+        return None
+    first, column = np.argwhere(then != now)[0].tolist()
+    return _describe(run, method, ordering, int(evaluations[first]), column, then[first, column], now[first, column])
+
+
+def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
+    """Describe a difference: of the trace's counts (column 0), or of those of a class (1 and following)."""
+    samples, number = run.traces.grid.samples_seen[evaluation], run.traces.keys[method][ordering].ordering
+    names = run.keys[0].stream.get("classes") or range(len(run.class_sizes))
+    of_class = f" of the class {printable(str(names[column - 1]))}" if column else ""
+    return (
+        f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "
+        f"({samples} samples): {then} correct predictions{of_class} are stored, measured again there are {now}"
+    )

@@ -43,7 +43,7 @@ def cache_verify(run: str, all: bool = False, seed: Seed = 0) -> RowCheck:  # no
     if check.wrong:
         raise UserError(
             f"{check.wrong} of {check.checked} rows were wrong; {check.removed} parts were removed, and are computed "
-            "again. Traces measured from them are still in ledgers: measure them again with another --results.ledger"
+            "again. Traces measured from them are still in ledgers: measure them again with --results.recompute=true"
         )
     say(f"{check.checked} rows checked, none wrong")
     return check

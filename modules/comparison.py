@@ -150,13 +150,11 @@ class Comparison(LightningModule):
         for name, state in self._states.items():
             # Methods that are not fed keep nothing of an earlier pass.
             state.reset(start)
-            of_method = chosen[self.names.index(name)]
-            if of_method.any():
-                self._begin(name, replace(start, numbers=numbers[of_method].tolist()))
-                positions = np.flatnonzero(of_method[is_fed])
-                self.fed[name] = (
-                    slice(None) if of_method[is_fed].all() else torch.from_numpy(positions).to(start.device)
-                )
+            own = chosen[self.names.index(name)]
+            if own.any():
+                self._begin(name, replace(start, numbers=numbers[own].tolist()))
+                positions = np.flatnonzero(own[is_fed])
+                self.fed[name] = slice(None) if own[is_fed].all() else torch.from_numpy(positions).to(start.device)
         self._lazy = {} if self._chooser is None else {name: self._lazily(name, self._chooser) for name in self.fed}
 
         self._columns = np.flatnonzero(is_fed)

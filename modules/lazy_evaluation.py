@@ -84,10 +84,8 @@ def copy_of(state: MethodState) -> Method:
         each for part in method.modules() for each in vars(part).values() if isinstance(each, WeakTensorKeyDictionary)
     ]
     # Such as functions from the constructor, which may refer to anything; methods of its own refer to the copy.
-    state_names = state.attributes()
-    others = [
-        each for name, each in vars(method).items() if name not in state_names and not isinstance(each, MethodType)
-    ]
+    own = state.attributes()
+    others = [each for name, each in vars(method).items() if name not in own and not isinstance(each, MethodType)]
     shared = [method.start, *vars(method.start).values(), *state.optimizers, *weak, *others]
     subject = f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,"
     try:

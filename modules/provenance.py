@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def code_of(one: object, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_users(one: object, options: Mapping[str, Any]) -> bool:
-    """Return whether the class of an object, or something that its options name, is the user's own.
+    """Whether the class of an object, or something that its options name, is the user's own.
 
     Args:
         one: The object, or its class.
@@ -127,8 +128,8 @@ def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
     named = [each for each in map(_resolve, texts) if callable(each)]
-    of_project = doubts([*inspect.getmro(_kind(one)), *named]) if is_users(one, options) else []
-    return suite_doubts() + of_project
+    own = doubts([*inspect.getmro(_kind(one)), *named]) if is_users(one, options) else []
+    return suite_doubts() + own
 
 
 def own_digests(objects: Iterable[object]) -> dict[str, str]:
@@ -139,10 +140,10 @@ def own_digests(objects: Iterable[object]) -> dict[str, str]:
     Args:
         objects: Classes and functions.
     """
-    users = [one for one in objects if is_own(one)]
-    if not users:
+    own = [one for one in objects if is_own(one)]
+    if not own:
         return {}
-    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(users) else {})}
+    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(own) else {})}
 
 
 def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -158,14 +159,14 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
     suites = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
     if kind in suites:
         return None
-    inherited = {name for parent in suites for name in inspect.signature(parent).parameters}
-    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in inherited}
+    known = {name for parent in suites for name in inspect.signature(parent).parameters}
+    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in known}
     options = {**options, "init_args": added}
     return {**describe(kind, options), "code": code_of(kind, options)}
 
 
 def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
-    """Return whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
+    """Whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
 
     Args:
         one: The object, or its class.
@@ -215,10 +216,22 @@ def versions() -> dict[str, str]:
 
 
 def _is_of_other_package(path: str) -> bool:
-    """Return whether a text is the path of something in a loaded package whose version is not in `PACKAGES`."""
-    outermost = re.split("[.:]", path)[0]
-    has_version = outermost in {SUITE, *PACKAGES} or outermost in sys.stdlib_module_names
-    return not has_version and outermost != path and bool(DOTTED.fullmatch(path)) and outermost in sys.modules
+    """Whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
+    name = _outermost(path)
+    is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
+    return not is_known and name != path and bool(DOTTED.fullmatch(path)) and _is_module(name)
+
+
+def _outermost(path: str) -> str:
+    return re.split("[.:]", path)[0]
+
+
+def _is_module(name: str) -> bool:
+    """Whether there is a module or a package of a name, loaded or not."""
+    try:
+        return name in sys.modules or find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _resolve(path: str) -> object:

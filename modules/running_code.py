@@ -12,8 +12,9 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import headstart
 from headstart.output.import_paths import OWN, ROOT
@@ -50,14 +51,16 @@ class _Digested:
 
     def __init__(self, module: ModuleType, file: str) -> None:
         self.spec = module.__spec__
-        self.sha256 = self.doubt = ""
-        try:
-            self.sha256 = hashlib.sha256(Path(file).read_bytes()).hexdigest()
-        # Such as a file in an archive.
-        except OSError:
+        content = _content(module, file)
+        self.sha256 = hashlib.sha256(content or b"").hexdigest()
+        self.doubt = ""
+        if content is None:
             self.doubt = f"{file} cannot be read"
-        if _changed(Path(file)):
+        elif _changed(Path(file)):
             self.doubt = f"{file} was changed after Python started; start it again"
+        elif _runs_other_byte_code(module, file, content):
+            cached = getattr(module, "__cached__", None)
+            self.doubt = f"Python runs the byte code of another version of {file}; remove {cached}"
 
 
 _digested: dict[str, _Digested] = {}
@@ -96,10 +99,18 @@ def doubts(objects: Iterable[object]) -> list[str]:
     Args:
         objects: Classes and functions of the user's own, which may come from nowhere else than a prompt.
     """
-    typed = [one for one in objects if is_own(one) and not _has_file(one.__module__)]
-    reasons = [f"{name_of(one)} has no source file" for one in typed]
-    reasons += [doubt for name, module, file in _own_files() if (doubt := _digest(name, module, file).doubt)]
-    return list(dict.fromkeys(reasons))
+    own = [one for one in objects if is_own(one)]
+    found = [f"{name_of(one)} has no source file" for one in own if not _has_file(one.__module__)]
+    members = [(name_of(one), dict(vars(one)), "") for one in own if isinstance(one, type)]
+    for name, module, file in _own_files():
+        if doubt := _digest(name, module, file).doubt:
+            found.append(doubt)
+        members.append((name, dict(vars(module)), file))
+        own_classes = [one for one in vars(module).values() if isinstance(one, type) and is_own(one)]
+        members += [(name_of(one), dict(vars(one)), file) for one in own_classes]
+    for name, named, file in members:
+        found += [f"{name}.{each} was made from a text" for each, one in named.items() if _is_made(each, one, file)]
+    return list(dict.fromkeys(found))
 
 
 def name_of(one: object) -> str:
@@ -109,13 +120,15 @@ def name_of(one: object) -> str:
 
 
 def is_own(one: object) -> bool:
-    """Return whether a class or a function is the user's own.
+    """Whether a class or a function is the user's own.
 
     Args:
         one: The class or function.
     """
     name = getattr(one, "__module__", None) or "builtins"
-    outermost = name.partition(".")[0]
+    outermost, _, inner = name.partition(".")
+    if outermost == SUITE:
+        return _is_test(inner)
     if (file := _file_of(sys.modules.get(name) or sys.modules.get(outermost))) is not None:
         return _is_own_file(file)
     # What is built in has no file, and neither has what was typed in a notebook.
@@ -123,13 +136,15 @@ def is_own(one: object) -> bool:
 
 
 def names_own(text: str) -> bool:
-    """Return whether a text may be the path of something in an own module that is loaded.
+    """Whether a text may be the path of something in an own module that is loaded.
 
     Args:
         text: The text, such as `package.module.name` or `module:name`.
     """
-    path = f"{text.replace(':', '.')}."
-    return any(path.startswith(f"{name}.") for name in ("__main__", *(name for name, _, _ in _own_files())))
+    outermost, _, inner = text.replace(":", ".").partition(".")
+    if outermost == SUITE:
+        return _is_test(inner)
+    return outermost == "__main__" or any(name.partition(".")[0] == outermost for name, _, _ in _own_files())
 
 
 @cache
@@ -144,7 +159,7 @@ def _suite_files() -> list[Path]:
 
 
 def _changed(file: Path) -> bool:
-    """Return whether a file has changed since this process began."""
+    """Whether a file has changed since this process began; files in an archive have not."""
     # Other than the time of modification, this one cannot be set.
     return file.is_file() and file.stat().st_ctime > STARTED
 
@@ -152,17 +167,24 @@ def _changed(file: Path) -> bool:
 def _own_files() -> Iterator[tuple[str, ModuleType, str]]:
     """Yield name, module and file of the own modules that are loaded, sorted by name."""
     for name, module in sorted(sys.modules.items()):
-        file = _file_of(module)
+        file, (outermost, _, inner) = _file_of(module), name.partition(".")
+        is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_own_file(file)
         # In processes that a script starts, its module has another name as well.
-        if file is not None and _is_own_file(file) and not (name == "__mp_main__" and _has_file("__main__")):
+        if file is not None and is_candidate and not (name == "__mp_main__" and _has_file("__main__")):
             yield ("__main__" if name == "__mp_main__" else name), module, file
 
 
 def _digest(name: str, module: ModuleType, file: str) -> _Digested:
+    known = _digested.get(name)
     # A module that is reloaded gets another specification.
-    if name not in _digested or _digested[name].spec is not module.__spec__:
-        _digested[name] = _Digested(module, file)
-    return _digested[name]
+    if known is None or known.spec is not module.__spec__:
+        known = _digested[name] = _Digested(module, file)
+    return known
+
+
+def _is_test(inner: str) -> bool:
+    """Whether a module of the suite is one of its tests, whose methods are like a user's."""
+    return inner.partition(".")[0] == "tests"
 
 
 def _has_file(name: str) -> bool:
@@ -195,3 +217,33 @@ def _python_folders() -> tuple[str, ...]:
     """Return the folders of the standard library and of scripts, each with a separator at its end."""
     names = ("stdlib", "platstdlib", "scripts")
     return tuple(f"{os.path.abspath(sysconfig.get_path(name))}{os.sep}" for name in names)  # noqa: PTH100
+
+
+def _is_made(name: str, one: object, file: str) -> bool:
+    """Whether an own function comes from no file; those with two underscores are made by `dataclass`."""
+    one = getattr(one, "__func__", one)
+    if not isinstance(one, FunctionType) or name.startswith("__") or not (one.__module__ is None or is_own(one)):
+        return False
+    path = one.__code__.co_filename
+    return path != file and not os.path.isfile(path)  # noqa: PTH113 - a text that may be no path
+
+
+def _content(module: ModuleType, file: str) -> bytes | None:
+    """Return the content of a module's file, which may lie in an archive; None if it cannot be read."""
+    with suppress(OSError):
+        return Path(file).read_bytes()
+    with suppress(OSError, AttributeError):
+        return bytes(module.__loader__.get_data(file))  # type: ignore[union-attr]
+    return None
+
+
+def _runs_other_byte_code(module: ModuleType, file: str, content: bytes) -> bool:
+    """Whether Python has stored byte code of another version, which had the same size and time of change."""
+    loader = module.__loader__
+    if type(loader) is not SourceFileLoader:
+        return False
+    try:
+        return loader.get_code(module.__name__) != loader.source_to_code(content, file)
+    # The script that a process runs is loaded by another name.
+    except (ImportError, SyntaxError, ValueError, OSError):
+        return False

@@ -48,7 +48,7 @@ def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tm
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
     complete = run(folder, *SMALL_DEMO)
     assert complete["complete"]
-    command[-1] = script.replace("train.main([", f"train.main(['--results.ledger={tmp_path / 'other'}', ")
+    command[-1] = script.replace("train.main([", "train.main(['--results.recompute=true', ")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.returncode == code
     assert "are kept" in process.stdout
@@ -100,7 +100,16 @@ def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_shutdown_while_features_are_computed_keeps_those_that_are_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [
+        (signal.SIGINT, 130, "error: interrupted"),
+        (signal.SIGTERM, 143, "error: terminated"),
+    ],
+)
+def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
+    number: signal.Signals, code: int, line: str, tmp_path: Path
+) -> None:
     environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(ROOT / "train.py"), *SMALL_DEMO, "--data.photos.train_size=100000"]
     command += ["--data.num_workers=2", f"--trainer.default_root_dir={tmp_path / 'run'}"]
@@ -111,12 +120,12 @@ def test_shutdown_while_features_are_computed_keeps_those_that_are_there(tmp_pat
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     # The stream is at its end when no process is left that decodes.
     _, output = process.communicate(timeout=60)
-    assert process.returncode == 143
+    assert process.returncode == code
     assert "Traceback" not in output
-    assert [text for text in output.splitlines() if "error" in text.lower()] == ["error: terminated"]
+    assert [text for text in output.splitlines() if "error" in text.lower()] == [line]
     (table,) = tables.iterdir()
     # The part that was being computed leaves nothing.
     assert {path.suffix for path in table.iterdir()} == {".json", ".safetensors"}

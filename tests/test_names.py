@@ -102,7 +102,8 @@ def write_sweep(folder: Path, options: list[str]) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("door", "engine"), [(True, "workers"), (False, "ray")])
+@pytest.mark.parametrize("door", [True, False])
+@pytest.mark.parametrize("engine", ["workers", "ray"])
 def test_in_the_processes_of_a_sweep(
     door: bool, engine: str, colliding: Path, options: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -135,6 +136,11 @@ def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
     assert run_python(code, ROOT, ROOT) == ""
     # The folder may be searched before the suite is imported, too.
     assert run_python(f"import importlib.util as u; u.find_spec('nothing')\n{code}", ROOT, ROOT, ROOT / "modules") == ""
+
+
+def test_a_door_is_run_in_a_process_that_has_the_suite(tmp_path: Path) -> None:
+    code = f"import headstart, runpy, sys; sys.argv[1:] = ['--version']; runpy.run_path({str(ROOT / 'sweep.py')!r}, "
+    assert run_python(f"{code}run_name='__main__')", tmp_path).startswith("headstart ")
 
 
 def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
@@ -177,11 +183,13 @@ def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -
             "modules.LoRAA cannot be imported: No module named 'modules' (closest: headstart.modules.LoRA)",
         ),
         ("broken.Mine", "broken.Mine cannot be imported: invalid syntax (broken.py, line 2)"),
+        ("failing.Mine", "failing.Mine cannot be imported: no data today"),
         (
             "headstart.modules.LoRAA",
             "headstart.modules.LoRAA cannot be imported: module 'headstart.modules' has no attribute 'LoRAA' "
             "(closest: headstart.modules.LoRA)",
         ),
+        ("modules.method", "modules.method cannot be imported: No module named 'modules'"),
     ],
 )
 def test_names_that_lead_nowhere(
@@ -189,6 +197,7 @@ def test_names_that_lead_nowhere(
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "broken.py").write_text("class Mine:\n    def (self):\n        pass\n")
+    (tmp_path / "failing.py").write_text("raise RuntimeError('no data today')\n")
     with pytest.raises(SystemExit) as caught:
         train.main(["--config=demo.yaml", f"--model.methods.x={name}"])
     assert caught.value.code == 2

@@ -46,12 +46,12 @@ def test_they_are_those_of_a_plain_loop_and_all_else_stays(
     run = script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "two"), per_class=True), folder="with", **options)
     for part in ("methods", "criterion", "protocol"):
         assert run.results.document[part] == without.results.document[part]
-    counted = arrays(run)
-    assert {*counted} == {*arrays(without), "class_correct", "class_sizes"}
-    assert all(np.array_equal(counted[name], array) for name, array in arrays(without).items())
-    assert counted["class_sizes"].tolist() == [-(-size // 2), size // 2]
-    assert counted["class_correct"].tolist() == split(COUNTS).tolist()
-    assert counted["class_correct"].dtype == np.uint8
+    known = arrays(run)
+    assert {*known} == {*arrays(without), "class_correct", "class_sizes"}
+    assert all(np.array_equal(known[name], array) for name, array in arrays(without).items())
+    assert known["class_sizes"].tolist() == [-(-size // 2), size // 2]
+    assert known["class_correct"].tolist() == split(COUNTS).tolist()
+    assert known["class_correct"].dtype == np.uint8
 
     for key, trace in stored(run).items():
         row = [method[0].method for method in run.criterion.traces.keys].index(key.method)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from scipy import stats
 
 import headstart
 from headstart.callbacks import DashboardLogger
-from headstart.callbacks.dashboard import describe_run
+from headstart.callbacks.dashboard import _summary, describe_run
 from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.errors import UserError
 from headstart.tests.material.offline_runs import OfflineRun
 from headstart.train import main
 
@@ -74,7 +78,7 @@ def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
 
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     run, pictures = mirror.settings, {"learning_curves", "criterion_reached"}
-    assert mirror.panels == {"results", *pictures, *(f"charts/{name}" for name in pictures)}
+    assert mirror.panels == {"results", "orderings", *pictures, *(f"charts/{name}" for name in pictures)}
     assert re.fullmatch(r"pictures, mobilenet_v2, random, mean, batch 1, seed 0, [0-9a-f]{8}", run["display_name"])
     assert re.fullmatch(r"pictures, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
     assert run["tags"] == ["pictures", "mobilenet_v2", "random", "batch 1"]
@@ -93,6 +97,39 @@ def test_table_of_methods_can_be_pooled_over_runs(mirror: Mirror) -> None:
     compared = results["comparisons"]["mean"]
     assert rows[1]["improvement %"] == pytest.approx(compared["relative_improvement_percent"])
     assert rows[1]["p"] == compared["p_value_holm"]
+
+
+def test_summary_tells_how_sure_its_scores_are() -> None:
+    generator = np.random.default_rng(0)
+    baseline, mean = generator.integers(40, 120, 60).astype(float), generator.integers(10, 60, 60).astype(float)
+    counts = {"median": 1, "restricted_mean": 2, "reached": 3}
+    scores = {
+        name: {"samples_to_criterion": [None if x > 100 else x for x in values], **counts}
+        for name, values in (("baseline", baseline), ("mean", mean))
+    }
+    baseline = np.minimum(baseline, 100)
+    percents = [100 * (1 - np.delete(mean, i).mean() / np.delete(baseline, i).mean()) for i in range(60)]
+    percent = 100 * (1 - mean.mean() / baseline.mean())
+    comparison = {"relative_improvement_percent": percent, "ci95": [None, 9.0], "p_value_holm": 0.01}
+    document = {"complete": True, "stopped_because": "", "restricted_at": 100, "methods": scores}
+    summary = _summary({**document, "comparisons": {"mean": comparison}})
+    for name, values in (("baseline", baseline), ("mean", mean)):
+        error = stats.sem(values)
+        expected = {"n": 60, "standard_error": error}
+        expected |= dict(zip(("low", "high"), stats.t.interval(0.95, 59, values.mean(), error), strict=True))
+        assert {key: summary[f"samples_to_criterion/{name}/{key}"] for key in expected} == pytest.approx(expected)
+    assert [summary[f"samples_to_criterion/baseline/median_{end}"] for end in ("low", "high")] == [
+        float(end) for end in stats.quantile_test(baseline, p=0.5).confidence_interval(0.95)
+    ]
+    wilson = stats.binomtest(3, 60).proportion_ci(method="wilson")
+    share = [summary[f"samples_to_criterion/mean/reached_share{key}"] for key in ("", "_low", "_high")]
+    assert share == pytest.approx([0.05, wilson.low, wilson.high])
+    assert summary["samples_to_criterion/mean/reached_share_standard_error"] == pytest.approx((0.05 * 0.95 / 60) ** 0.5)
+    improvement = {key: summary[f"relative_improvement/mean/{key}"] for key in ("n", "low", "high")}
+    assert improvement == {"n": 60, "low": None, "high": 9.0}
+    # The jackknife agrees with the delta method to first order.
+    jackknife = (59 * np.var(percents)) ** 0.5
+    assert summary["relative_improvement/mean/standard_error"] == pytest.approx(jackknife, rel=0.02)
 
 
 def test_curves_are_logged_where_all_orderings_are_evaluated(mirror: Mirror) -> None:
@@ -125,6 +162,7 @@ def test_summary_holds_the_scores(mirror: Mirror) -> None:
     for name, scores in results["methods"].items():
         for key in ("median", "reached", "restricted_mean"):
             assert summary.get(f"samples_to_criterion/{name}/{key}") == scores[key]
+        assert summary[f"samples_to_criterion/{name}/n"] == len(scores["samples_to_criterion"])
     comparison = results["comparisons"]["mean"]
     prefix = "relative_improvement/mean"
     assert summary[f"{prefix}/percent"] == pytest.approx(comparison["relative_improvement_percent"])
@@ -177,3 +215,42 @@ def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
     assert longest["group"].endswith(", 12ab34cd")
     assert max(map(len, longest["tags"])) <= 64
     assert "baseline alone" in describe_run(options_of_a_run([]), "pets", "random", "")["name"]
+
+
+def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
+    with pytest.raises(UserError) as caught:
+        DashboardLogger()
+    message = "wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
+    assert str(caught.value) == f"trainer.logger: {message}"
+
+
+WITHOUT_WANDB = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "wandb":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+from headstart.train import main
+main(sys.argv[1:])
+assert "wandb" not in sys.modules
+"""
+
+
+@pytest.mark.slow
+def test_no_wandb_is_needed_without_the_logger(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> None:
+    command = [sys.executable, "-c", WITHOUT_WANDB, *small_comparison(tmp_path), "--trainer.default_root_dir=run"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "run" / "results.json").is_file()
+
+
+def test_hyperparameters_that_differ_from_their_defaults_are_in_the_name() -> None:
+    options = options_of_a_run(["fast"])
+    optimizer = SimpleNamespace(class_path="torch.optim.SGD", init_args=SimpleNamespace(lr=0.5, momentum=0))
+    given = SimpleNamespace(optimizer=optimizer)
+    options.model.methods["fast"] = SimpleNamespace(class_path="headstart.modules.GradientDescent", init_args=given)
+    name = describe_run(options, "pets", "random", "12ab34cd")["name"]
+    assert name == ("pets, timm/vit_tiny_patch16_224, random, fast(optimizer.lr=0.5), batch 4, seed 3, 12ab34cd")

@@ -13,8 +13,8 @@ from headstart.output.dashboard import RunRecord
 from headstart.tests.material.offline_runs import OfflineRun
 
 
-def logger_of(folder: Path) -> DashboardLogger:
-    return DashboardLogger(save_dir=str(folder / "run"), mode="offline")
+def logger_of(folder: Path, **options: Any) -> DashboardLogger:
+    return DashboardLogger(save_dir=str(folder / "run"), mode="offline", **options)
 
 
 def test_interrupted_run_is_continued_as_the_same_run(script: Callable[..., Any], tmp_path: Path) -> None:
@@ -36,10 +36,16 @@ def test_interrupted_run_is_continued_as_the_same_run(script: Callable[..., Any]
     assert whole.settings["resume"] is True
 
 
-def test_repeated_run_is_not_logged_again(script: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("log_again", [False, True])
+def test_repeated_run_is_logged_again_on_request_alone(
+    script: Callable[..., Any], tmp_path: Path, log_again: bool
+) -> None:
+    ids = []
     for _ in range(2):
-        script([[[20] * 12]], results=ComparisonRun(), logger=logger_of(tmp_path))
-    assert len(list((tmp_path / "run" / "wandb").glob("offline-run-*"))) == 1
+        script([[[20] * 12]], results=ComparisonRun(), logger=logger_of(tmp_path, log_again=log_again))
+        ids.append(OfflineRun(tmp_path / "run", latest=True).settings["run_id"])
+    assert ids[0] == ids[1]
+    assert len(list((tmp_path / "run" / "wandb").glob("offline-run-*"))) == 1 + log_again
 
 
 def test_an_agent_chooses_its_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A lazy run meets the criterion where every evaluation does, says what it left out, and stops what has met it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from torch import Tensor
 
 from headstart.callbacks import ComparisonRun
-from headstart.tests.material.scripted_runs import Scripted, ScriptedRun
+from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 CRITERION: dict[str, Any] = {"threshold": 0.8, "consecutive": 4}
@@ -16,14 +17,16 @@ GENERATOR = np.random.default_rng(0)
 COUNTS = np.where(GENERATOR.random((3, 4, 40)) < np.linspace(0.3, 1, 40), 18, 9)
 
 
+def both(script: Script, tmp_path: Path, counts: Any = COUNTS, **options: Any) -> tuple[ScriptedRun, ScriptedRun]:
+    ledger = tmp_path / "of every"
+    every = script(counts, folder="every", results=ComparisonRun(ledger=str(ledger)), **CRITERION, **options)
+    return every, script(counts, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION, **options)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluate_every", [1, 3])
-def test_scores_are_those_of_every_evaluation(script: Script, evaluate_every: int) -> None:
-    options = {**CRITERION, "evaluate_every": evaluate_every}
-    every, lazy = (
-        script(COUNTS, results=ComparisonRun(), folder=each, evaluation=each, **options).results.document
-        for each in ("every", "lazy")
-    )
+def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, evaluate_every: int) -> None:
+    every, lazy = (run.results.document for run in both(script, tmp_path, evaluate_every=evaluate_every))
     for name, scores in every["methods"].items():
         for key in ("samples_to_criterion", "onset", "reached", "restricted_mean"):
             assert lazy["methods"][name][key] == scores[key]
@@ -44,9 +47,51 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
 
     monkeypatch.setattr(Scripted, "adapt", counted)
     counts = [[[18] * 30], [[9] * 20 + [18] * 10]]
-    script(counts, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION)
+    script(counts, folder="on", results=ComparisonRun(), stop_when_met=True, **CRITERION)
     assert fed == [*[pair for k in range(1, 5) for pair in ((18, k), (9, k))], *[(9, k) for k in range(5, 25)]]
     fed.clear()
-    run = script(counts, folder="every", results=ComparisonRun(), **CRITERION)
+    run = script(counts, folder="off", results=ComparisonRun(recompute=True), **CRITERION)
     assert len(fed) == 2 * 24
     assert run.criterion.traces.lengths.tolist() == [[24], [24]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evaluation", ["lazy", "every"])
+@pytest.mark.parametrize("kills", [(7, 12, 13)])
+def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
+    script: Script,
+    kills: tuple[int, ...],
+    evaluation: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options: dict[str, Any] = {"evaluation": evaluation, "stop_when_met": True, **CRITERION}
+    whole = script(COUNTS, folder="whole", results=ComparisonRun(ledger=str(tmp_path / "other")), **options)
+    for samples in kills:
+        script(COUNTS, results=ComparisonRun(), callbacks=(Killed(samples),), **options)
+    run = script(COUNTS, results=ComparisonRun(), **options)
+    assert run.correct.tolist() == whole.correct.tolist()
+    assert run.results.document["methods"] == whole.results.document["methods"]
+    assert "differs from its stored" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(script: Script) -> None:
+    lazy = script(COUNTS, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION)
+    every = script(COUNTS, folder="every", results=ComparisonRun(), **CRITERION)
+    assert lazy.results.document["times"]["reused_traces"] == every.results.document["times"]["reused_traces"] == 0
+    again = script(COUNTS, folder="other", results=ComparisonRun(), evaluation="lazy", threshold=0.9, consecutive=4)
+    assert again.results.document["times"]["computed_traces"] == 0
+    onsets = [run.results.document["methods"]["baseline"]["onset"] for run in (again, every)]
+    assert onsets[0] == onsets[1]
+
+
+@pytest.mark.slow
+def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None:
+    options: dict[str, Any] = {**CRITERION, "threshold": 0.95}
+    script(COUNTS, folder="short", results=ComparisonRun(), max_samples=10, **options)
+    first = script(COUNTS, folder="lazy", results=ComparisonRun(), evaluation="lazy", **options)
+    again = script(COUNTS, folder="again", results=ComparisonRun(), evaluation="lazy", **options)
+    assert first.results.document["times"]["computed_traces"] == COUNTS.shape[0] * COUNTS.shape[1]
+    assert again.results.document["times"]["computed_traces"] == 0
+    assert again.correct.tolist() == first.correct.tolist()

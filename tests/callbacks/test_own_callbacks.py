@@ -59,7 +59,7 @@ def test_a_callback_and_its_code_and_arguments_are_part_of_the_key(
     assert counts(fit("--trainer.callbacks=own_flip.Flip", folder="edited")) == (measured, 0)
     with pytest.raises(SystemExit):
         fit("--trainer.callbacks=own_flip.Flip", folder="flipped")
-    assert "holds results of another configuration" in capsys.readouterr().err
+    assert "holds results of another callbacks" in capsys.readouterr().err
 
 
 def test_results_name_callbacks(flip: Callable[[str], None], fit: Fit) -> None:

@@ -89,7 +89,7 @@ def compare(
     results = ComparisonRun(ledger=str(folder / "ledger"))
     stream.orderings_at_once = 1
     comparison = Comparison(GradientDescent(), {f"m{index}": each for index, each in enumerate(modules)})
-    kinds = {name: f"{module.kind.__module__}.{module.kind.__name__}" for name, module in comparison.own.items()}
+    kinds = {name: f"{own.kind.__module__}.{own.kind.__name__}" for name, own in comparison.own.items()}
     described = {name: {"class_path": path, "init_args": {}} for name, path in kinds.items()}
     model = {"baseline": {"init_args": {}}, "methods": described}
     results.prepare(folder, yaml.safe_dump({"model": model, "data": {}, "trainer": {}}), callback)
@@ -137,19 +137,19 @@ def fit_plainly(kind: type[LightningModule], ordering: int, options: dict[str, A
 
 def differences(folder: Path, modules: Sequence[Any], options: dict[str, Any], alone: Any) -> list[str]:
     """Return what differs between a comparison and plain training, by names of classes."""
-    Kept.states, callbacks = {}, options.get("callbacks", [])
-    counts, _ = compare(folder, modules, {**options, "callbacks": [*callbacks, Kept()]})
-    wrong = [] if counts["baseline"] == alone else ["the baseline"]
+    Kept.states, given = {}, options.get("callbacks", [])
+    counts, _ = compare(folder, modules, {**options, "callbacks": [*given, Kept()]})
+    found = [] if counts["baseline"] == alone else ["the baseline"]
     for kind, (name, trained) in zip(modules, list(counts.items())[1:], strict=True):
         # The second ordering, to which nothing of the first may come.
-        theirs, state = fit_plainly(kind, 1, {**options, "callbacks": deepcopy(callbacks)})
+        theirs, state = fit_plainly(kind, 1, {**options, "callbacks": deepcopy(given)})
         # A module that stops itself keeps its last accuracy.
         if trained[1] != theirs + theirs[-1:] * (SAMPLES // BATCH - len(theirs)):
-            wrong.append(f"{name}: counts of {kind.__name__}: {trained[1]} for {theirs}")
+            found.append(f"{name}: counts of {kind.__name__}: {trained[1]} for {theirs}")
         kept = Kept.states[kind.__name__][1]
         if kept.keys() != state.keys() or not all(torch.equal(kept[each], state[each]) for each in state):
-            wrong.append(f"{name}: weights of {kind.__name__}")
-    return wrong
+            found.append(f"{name}: weights of {kind.__name__}")
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +161,7 @@ def quiet() -> None:
 def test_modules_learn_as_by_lightning(tmp_path: Path) -> None:
     """Each module, beside all others, and each option that changes training give what plain training gives."""
     alone = compare(tmp_path / "alone", [], {})[0]["baseline"]
-    assert len(MODULES) >= 17
+    assert len(MODULES) >= 25
     found = differences(tmp_path / "all", MODULES, {}, alone)
     for number, (name, options) in enumerate(TRAINERS.items()):
         found += [f"{name}: {each}" for each in differences(tmp_path / str(number), [Dropped], options, alone)]
@@ -172,7 +172,7 @@ def test_modules_learn_as_by_lightning(tmp_path: Path) -> None:
 def test_modules_end_when_all_methods_of_an_ordering_have_met(tmp_path: Path) -> None:
     whole, _ = compare(tmp_path / "whole", [Probe], {})
     criterion = {"until": "criterion", "threshold": 0.5, "consecutive": 2}
-    cases: list[dict[str, Any]] = [{}, {"evaluate_every": 3}, {"evaluation": "lazy"}]
+    cases: list[dict[str, Any]] = [{}, {"stop_when_met": True}, {"evaluate_every": 3}, {"evaluation": "lazy"}]
     for options in cases:
         ended, run = compare(tmp_path / str(options), [Probe], {}, {**criterion, **options})
         assert run.document["complete"]
@@ -180,7 +180,7 @@ def test_modules_end_when_all_methods_of_an_ordering_have_met(tmp_path: Path) ->
             every = every[options.get("evaluate_every", 1) - 1 :: options.get("evaluate_every", 1)]
             passes = [count >= VALIDATION / 2 for count in every]
             met = next((k + 2 for k in range(len(passes) - 1) if passes[k] and passes[k + 1]), len(every))
-            least = 0 if "evaluation" in options else sum(c != -1 for c in baseline)
+            least = 0 if "stop_when_met" in options or "evaluation" in options else sum(c != -1 for c in baseline)
             assert mine == every[: max(met, least)] + [-1] * (len(every) - max(met, least))
 
 

@@ -86,11 +86,12 @@ def measure(fit: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("first", "files", "second"),
     [
+        (STREAMED, {}, [*STREAMED, "--data.by=30"]),
         (STREAMED, {"own_stream.py": STREAM.replace("* self.by", "/ self.by")}, STREAMED),
         (DRAWN, PART, DRAWN),
         (BUILT, PART, BUILT),
     ],
-    ids=["code of a stream", "code that photos reach", "code that a network reaches"],
+    ids=["argument of a stream", "code of a stream", "code that photos reach", "code that a network reaches"],
 )
 def test_an_edit_is_measured(measure: Measure, first: list[str], files: dict[str, str], second: list[str]) -> None:
     assert measure(first, files, second) == [4, 4]

@@ -48,6 +48,21 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     assert all(str(run.folder / name) in printed for name in NAMES)
 
 
+def test_scores_follow_from_the_curves(script: Script) -> None:
+    run = script(COUNTS, results=ComparisonRun(accuracy_at=[8]), consecutive=3)
+    curves, document = run.curves, read(run.folder)
+    assert np.array_equal(curves.correct, run.correct)
+    assert curves.orderings.tolist() == [3, 4, 5]
+    assert (curves.validation_size, curves.limit, curves.threshold, curves.consecutive) == (20, 12, 0.8, 3)
+    samples, onset = curves.samples_to_criterion()
+    for i, name in enumerate(("baseline", "method_0")):
+        scores = document["methods"][name]
+        assert [np.inf if s is None else s for s in scores["samples_to_criterion"]] == samples[i].tolist()
+        assert [np.inf if s is None else s for s in scores["onset"]] == onset[i].tolist()
+        assert scores["accuracy_at"]["8"] == (curves.correct[i, :, 7] / 20).tolist()
+        assert scores["reached"] == run.criterion.met[i].sum()
+
+
 def test_same_configuration_is_written_again_and_another_refused_unless_overwritten(script: Script) -> None:
     first = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     for config in SAME:
@@ -167,8 +182,8 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     document = read(run.folder)
     assert document["times"]["computed_traces"] == 2
     criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24, "largest_class": 12}
-    options = {"threshold": 0.9, "consecutive": 1, "evaluation": "every", "until": "criterion"}
-    assert document["criterion"] == {**options, **criterion}
+    chosen = {"threshold": 0.9, "consecutive": 1, "evaluation": "every", "until": "criterion"}
+    assert document["criterion"] == {**chosen, **criterion}
     assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
     assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]
 

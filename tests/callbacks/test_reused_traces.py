@@ -37,6 +37,25 @@ def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
     assert read(stricter.folder)["methods"]["baseline"]["samples_to_criterion"] == [7, None]
 
 
+@pytest.mark.slow
+def test_recomputed_traces_that_come_out_differently_are_reported(
+    script: Script, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = script(COUNTS, results=ComparisonRun(), consecutive=3)
+    same = script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
+    assert read(same.folder)["times"]["computed_traces"] == 6
+    assert "differently" not in capsys.readouterr().out
+    key = run.criterion.traces.keys[1][2]
+    with Ledger(run.criterion.traces.ledger.folder) as ledger:
+        ledger.write({key: Trace(COUNTS[1, 2] - 1)})
+    other = script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
+    assert "WARNING: method_0 differs from its stored traces in 1 orderings." in capsys.readouterr().out
+    methods = read(other.folder)["methods"]
+    assert methods["method_0"]["warnings"] == ["differs from its stored traces in 1 orderings."]
+    assert "warnings" not in methods["baseline"]
+    assert script(COUNTS, results=ComparisonRun(), consecutive=3).correct.tolist() == run.correct.tolist()
+
+
 def test_a_run_that_was_cut_off_is_finished_by_the_same_command(script: Script) -> None:
     undisturbed = script(COUNTS, results=ComparisonRun(), folder="whole")
     for fail_at in (9, 4, None):

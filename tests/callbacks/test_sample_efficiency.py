@@ -1,14 +1,16 @@
 """The criterion in a trainer, on counts of correct predictions that are scripted."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficiency
@@ -49,6 +51,38 @@ def test_run_stops_once_the_last_has_met_the_criterion(
     assert run.stopped_because == reason
 
 
+class Interrupt(Callback):
+    """Raises at the third batch.
+
+    Args:
+        error: What to raise.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        if batch_idx == 2:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (SIGTERMException(), "terminated"),
+        (RuntimeError("out of luck"), "error: RuntimeError: out of luck"),
+    ],
+)
+def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
+    results = ComparisonRun()
+    with suppress(KeyboardInterrupt, SystemExit):
+        script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
+    assert results.document["stopped_because"] == reason
+    assert results.document["evaluations"] == 2
+    assert not results.document["complete"]
+
+
 def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:
     counts = np.array([[[4, 16, 16, 0], [20, 20, 20, 20]]])
     tables = []
@@ -59,6 +93,23 @@ def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_p
         tables.append(Path(logger.experiment.metrics_file_path).read_text())
     assert tables[0] == tables[1]
     assert "reached/baseline" in tables[0]
+
+
+def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
+    counts = np.array([[[4, 16, 16], [20, 20, 20]], [[0, 0, 0], [10, 10, 20]]])
+    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
+    script(counts, consecutive=2, logger=logger)
+    logger.save()
+    rows = logger.experiment.metrics_file_path
+    table = np.genfromtxt(rows, delimiter=",", names=True, deletechars="", dtype=float)
+    assert table["samples_seen"].tolist() == [1, 2, 3]
+    names = ("baseline", "method_0")
+    for name, accuracy in zip(names, counts / 20, strict=True):
+        assert table[f"val/accuracy/{name}"] == pytest.approx(accuracy.mean(0))
+        assert table[f"band/accuracy/{name}/p10"] == pytest.approx(np.percentile(accuracy, 10, axis=0))
+        assert table[f"band/accuracy/{name}/p90"] == pytest.approx(np.percentile(accuracy, 90, axis=0))
+    assert table["reached/baseline"].tolist() == [0, 0.5, 1]
+    assert table["reached/method_0"].tolist() == [0, 0, 0]
 
 
 def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None:

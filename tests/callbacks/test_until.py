@@ -47,6 +47,7 @@ def test_traces_up_to_the_limit_serve_runs_that_stop_at_the_criterion(script: Sc
     assert high.results.document["times"]["computed_traces"] == 6
 
 
-def test_a_lazy_run_cannot_continue_to_the_limit() -> None:
-    with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, but evaluation=lazy"):
-        SampleEfficiency(until="limit", evaluation="lazy")
+@pytest.mark.parametrize("other", [{"stop_when_met": True}, {"evaluation": "lazy"}])
+def test_a_run_that_stops_at_the_criterion_cannot_continue_to_the_limit(other: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, but criterion\."):
+        SampleEfficiency(until="limit", **other)

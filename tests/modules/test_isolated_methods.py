@@ -100,19 +100,23 @@ def _start() -> Start:
 @pytest.mark.parametrize(
     ("doing", "change", "what"),
     [
+        ("begin", lambda mine, start: start.samples.zero_(), "start.samples"),
         ("begin", lambda mine, start: start.samples.data.div_(2), "start.samples"),
         ("begin", lambda mine, start: start.source_head.numpy().fill(1), "start.source_head"),
+        ("begin", lambda mine, start: start.source_bias.neg_(), "start.source_bias"),
         ("begin", lambda mine, start: start.backbone.weight.data.neg_(), "start.backbone"),
         ("build_optimizers", lambda mine, _: mine.start.samples.mul_(2), "start.samples"),
+        ("adapt", lambda mine, inputs: mine.start.samples.data.copy_(mine.start.samples.flip(0)), "start.samples"),
         ("forward", lambda mine, inputs: inputs.data.zero_(), "the validation inputs"),
+        ("forward", lambda mine, inputs: inputs.numpy().fill(0), "the validation inputs"),
         ("forward", lambda mine, _: mine.trainer.datamodule.held()["the validation labels"].data.neg_(), "labels"),
     ],
 )
 def test_changes_of_shared_tensors_are_found(doing: str, change: Callable[[Method, Any], object], what: str) -> None:
     comparison = Comparison(Constant([0, 0]), {"mine": Takes(doing, change), "other": Constant([0, 0])})
-    others = {"the validation inputs": torch.ones(5, 4), "the validation labels": torch.ones(5, dtype=torch.int64)}
+    held = {"the validation inputs": torch.ones(5, 4), "the validation labels": torch.ones(5, dtype=torch.int64)}
     start = _start()
-    stream = SimpleNamespace(start=lambda: start, feed=lambda *_: None, orderings=range(2), held=lambda: others)
+    stream = SimpleNamespace(start=lambda: start, feed=lambda *_: None, orderings=range(2), held=lambda: held)
     comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
 
     def run() -> None:
@@ -121,10 +125,31 @@ def test_changes_of_shared_tensors_are_found(doing: str, change: Callable[[Metho
         comparison.training_step((torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64)), 0)
         comparison.on_validation_epoch_start()
         with torch.inference_mode():
-            comparison.validation_step([(others["the validation inputs"], others["the validation labels"])], 0)
+            comparison.validation_step([(held["the validation inputs"], held["the validation labels"])], 0)
         comparison.require_shared_unchanged()
 
     with pytest.raises(
         UserError, match=rf"^model: one of baseline, mine, other changes .*{what}.*, which all methods share"
     ):
         run()
+
+
+def test_a_change_of_one_value_is_found() -> None:
+    start = _start()
+    comparison = Comparison(Constant([0, 0]))
+    set_up(comparison, start)
+    comparison.require_shared_unchanged()
+    assert start.samples is not None
+    start.samples.numpy()[3, 1] += 1e-6
+    with pytest.raises(UserError, match=r"^model\.baseline changes start\.samples,"):
+        comparison.require_shared_unchanged()
+
+
+def test_nobody_sees_what_another_makes_of_its_batch() -> None:
+    other = Constant([0, 0])
+    comparison = Comparison(Takes("adapt", lambda mine, inputs: inputs.numpy().fill(7)), {"other": other})
+    set_up(comparison, _start())
+    batch = (torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64))
+    comparison.training_step(batch, 0)
+    assert torch.equal(other.fed[0][0], batch[0])
+    assert torch.equal(batch[0], torch.ones(2, 1, 4))

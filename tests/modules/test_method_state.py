@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from headstart import modules
 from headstart.modules.lazy_evaluation import copy_of
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, Start, linear_logits
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
@@ -64,24 +64,52 @@ def look(head: nn.Module, features: Tensor) -> Tensor:
 class Alias(Method):
     """Predicts by what refers to a module of its own."""
 
+    kind = "bound"
+
     def begin(self, start: Start) -> None:
         super().begin(start)
         self.head = nn.utils.skip_init(nn.Linear, start.features, start.classes).requires_grad_(False)
         nn.init.zeros_(self.head.weight), nn.init.zeros_(self.head.bias)
-        self.refer = self.head.forward, partial(look, self.head)
+        refer = {"bound": self.head.forward, "partial": partial(look, self.head)}
+        self.refer = refer[self.kind]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         self.head.weight += inputs.mean()
         self.head.bias[0] += 1
 
     def forward(self, inputs: Tensor) -> Tensor:
-        bound, partly = self.refer
-        logits: Tensor = bound(inputs)[None] + partly(inputs)[None]
+        logits: Tensor = self.refer(inputs)[None]
         return logits
 
 
-def test_references_to_parts_of_a_state_are_restored() -> None:
-    follow(Alias, "features")
+class Partial(Alias):
+    """By a partial function."""
+
+    kind = "partial"
+
+
+@pytest.mark.parametrize("kind", [Alias, Partial])
+def test_references_to_parts_of_a_state_are_restored(kind: type[Method]) -> None:
+    follow(kind, "features")
+
+
+class Averaged(modules.GradientDescent):
+    """Predicts by a running mean of its weights, which is a buffer."""
+
+    mean: Tensor
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.register_buffer("mean", self.weight.detach().clone())
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs, labels)
+        self.mean.lerp_(self.weight.detach(), 0.3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return linear_logits(
+            inputs, self.weight if self.weight.requires_grad and inputs.dim() == 3 else self.mean, self.bias
+        )
 
 
 class Scheduled(modules.GradientDescent):
@@ -113,8 +141,8 @@ class Dropped(modules.GradientDescent):
         return super().forward(inputs) + sum(self.seen)
 
 
-@pytest.mark.parametrize("kind", [Scheduled, Dropped])
-def test_schedulers_and_generators_are_those_of_then(kind: type[Method]) -> None:
+@pytest.mark.parametrize("kind", [Averaged, Scheduled, Dropped])
+def test_buffers_schedulers_and_generators_are_those_of_then(kind: type[Method]) -> None:
     follow(kind, "features")
 
 
@@ -145,6 +173,34 @@ def test_attributes_of_a_backbone_are_restored() -> None:
     follow(Gain, "photos")
 
 
+class Tied(Method):
+    """Has two layers of one weight, of which one comes to have another."""
+
+    parts: Any
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        layers: Any = nn.Sequential(nn.Flatten(), *(nn.utils.skip_init(nn.Linear, 12, 12) for _ in range(2)))
+        nn.init.eye_(layers[1].weight), nn.init.zeros_(layers[1].bias), nn.init.ones_(layers[2].bias)
+        layers[2].weight = layers[1].weight
+        self.parts = TrainableBackbone(layers)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        first, second = self.parts.network[1:]
+        with torch.no_grad():
+            first.weight.mul_(1.1)
+            if first.weight[0, 0] > 1.8:
+                second.weight = nn.Parameter(2 * second.weight)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.parts(inputs)[None, :, :2]
+        return logits
+
+
+def test_weights_that_layers_share_are_those_of_then() -> None:
+    follow(Tied, "photos")
+
+
 @pytest.mark.parametrize("error", [RuntimeError("only some can"), torch.OutOfMemoryError("CUDA out of memory. Tried")])
 def test_a_failure_in_a_copy_is_one_line(error: Exception) -> None:
     class Fails(modules.NearestClassMean):
@@ -172,9 +228,16 @@ def test_shared_tensors_are_not_copied() -> None:
     copied: Any = copy_of(state)
     assert copied.memory.matrix is method.start.samples
     assert copied.memory is not method.memory
-    # Neither are optimisers.
+
+
+def test_optimisers_are_not_copied() -> None:
+    samples, labels = draw("features")
+    method: Any
+    method, state = begin(modules.GradientDescent, samples)
+    adapt(method, next(batches(samples, labels, 2)))
+    copied: Any = copy_of(state)
     assert copied.optimizer is state.optimizers[0]
-    assert copied.weight is not method.get_parameter("weight")
+    assert copied.weight is not method.weight
 
 
 class Locked(modules.NearestClassMean):
@@ -185,9 +248,10 @@ class Locked(modules.NearestClassMean):
         self.numbers = (number for number in range(3))
 
 
-def test_attributes_that_cannot_be_copied_are_reported() -> None:
+@pytest.mark.parametrize(("kind", "what"), [(Locked, "generator")])
+def test_attributes_that_cannot_be_copied_are_reported(kind: type[Method], what: str) -> None:
     samples, labels = draw("features")
-    method, state = begin(Locked, samples)
+    method, state = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy needs copies of Locked.*generator"):
+    with pytest.raises(UserError, match=rf"^criterion\.evaluation: lazy needs copies of {kind.__name__}.*{what}"):
         copy_of(state)
