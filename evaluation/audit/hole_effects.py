@@ -7,6 +7,7 @@ import numpy as np
 from headstart.contract.tables.holes import largest_complete, usable
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.rankers import rank_sources, summarize
+from headstart.metrics.arrays import Flags
 
 
 def effects_of_holes(table: TransferTable) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
     holes = table.holes
     if not holes.any():
         return {}
-    parts = {
+    parts: dict[str, tuple[Flags, Flags]] = {
         "each target's own sources": usable(table),
         "part without holes": largest_complete(holes, table.known),
         "sources that all targets have": (~holes.any(axis=1), np.ones(len(table.targets), dtype=np.bool_)),

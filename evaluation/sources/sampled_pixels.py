@@ -61,9 +61,8 @@ def compute_pixels(
                 photo_labels = labels[photo][None]
                 if (photo_labels != NO_CLASS).any():
                     sample = sample_pixels(features[None], photo_labels, per_photo, NO_CLASS, generator, counts)
-                    parts.append(
-                        _with_logits(backbone, *(torch.as_tensor(each, device=device) for each in sample), photo)
-                    )
+                    pixels, classes = (torch.as_tensor(each, device=device) for each in sample)
+                    parts.append(_with_logits(backbone, pixels, classes, photo))
             progress.advance(len(some))
     return np.concatenate(parts)[None], {"width": backbone.width, "weights": backbone.digest()}
 

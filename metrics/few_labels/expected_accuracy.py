@@ -123,7 +123,7 @@ def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed
 
 def with_all_labels(accuracy: float, learnt_share: float) -> float:
     """Return the accuracy after all n labels were learnt, of one after a share of them: errors fall as `n^-0.25`."""
-    return 1 - (1 - accuracy) * learnt_share**EXPONENT
+    return float(1 - (1 - accuracy) * learnt_share**EXPONENT)
 
 
 def tied_with(correct: Floats, chosen: int) -> list[bool]:

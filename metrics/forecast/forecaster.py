@@ -203,7 +203,7 @@ def data_set_weights(data_sets: pd.Series[str]) -> Floats:
 
 
 def _values(cases: pd.DataFrame, column: str) -> NDArray[Any]:
-    return cases[column].to_numpy()
+    return np.asarray(cases[column])
 
 
 def _nearest_known(cases: pd.DataFrame) -> Indices:
