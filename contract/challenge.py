@@ -211,7 +211,7 @@ class Challenge(Document):
         return self.teams.blue if team == "blue" else self.teams.red
 
     def is_over(self, now: datetime) -> bool:
-        """Return whether the deadline has passed; the moment itself is still in time.
+        """Whether the deadline has passed; the moment itself is still in time.
 
         Args:
             now: The time, with its time zone.
@@ -219,7 +219,7 @@ class Challenge(Document):
         return self.deadline is not None and now > self.deadline
 
     def is_ahead(self, now: datetime) -> bool:
-        """Return whether the challenge has not opened yet.
+        """Whether the challenge has not opened yet.
 
         Args:
             now: The time, with its time zone.

@@ -190,15 +190,15 @@ def read_registries(paths: Sequence[Path]) -> Registry:
         return registries[0]
     entries: dict[str, ModelEntry] = {}
     homes: dict[str, Path] = {}
-    for registry in registries:
-        for name, entry in registry.entries.items():
-            if (home := homes.setdefault(canonical_name(name), registry.path)) != registry.path:
+    for known in registries:
+        for name, entry in known.entries.items():
+            if (home := homes.setdefault(canonical_name(name), known.path)) != known.path:
                 raise UserError(
-                    f"registry: {name!r} is in {str(home)!r} and in {str(registry.path)!r}; rename it in one of them"
+                    f"registry: {name!r} is in {str(home)!r} and in {str(known.path)!r}; rename it in one of them"
                 )
-            file = registry.weights_file(name)
+            file = known.weights_file(name)
             entries[name] = entry if file is None else entry.model_copy(update={"weights": str(file.absolute())})
-    digests = "\0".join(registry.sha256 for registry in registries)
+    digests = "\0".join(known.sha256 for known in registries)
     return Registry(paths[0], entries, hashlib.sha256(digests.encode()).hexdigest())
 
 

@@ -43,11 +43,11 @@ class _Loader(UniqueKeyLoader):
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        line = f"(line {self.line + 1})"
+        here = f"(line {self.line + 1})"
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"references, *, are not allowed; write the value out {line}")
+            raise yaml.YAMLError(f"references, *, are not allowed; write the value out {here}")
         if self._depth == MAX_DEPTH:
-            raise yaml.YAMLError(f"it is nested deeper than the limit of {MAX_DEPTH} levels {line}")
+            raise yaml.YAMLError(f"it is nested deeper than the limit of {MAX_DEPTH} levels {here}")
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1

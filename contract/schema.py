@@ -291,7 +291,7 @@ def check_document(
 
 
 def _is_long_enough(detail: ErrorDetails) -> bool:
-    """Return whether a list only seems too short, because pydantic does not count its invalid entries."""
+    """Whether a list only seems too short, because pydantic does not count its invalid entries."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 

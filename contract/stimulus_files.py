@@ -73,9 +73,9 @@ def root_variable(dataset: str) -> str:
 
 def _find_root(dataset: str) -> Path:
     variable = root_variable(dataset)
-    one, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
-    if one:
-        root, source = expand_home(one), variable
+    own, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
+    if own:
+        root, source = expand_home(own), variable
     elif common:
         root, source = expand_home(common) / dataset, ROOT_VARIABLE
     else:

@@ -175,25 +175,19 @@ def _check_models(entries: list[Any], registry: Registry, broken: set[str]) -> I
         if earlier != pointer:
             yield Problem(pointer, short_json(name), f"the same model as {earlier}; models must be unique")
 
-        registered = registry.entries.get(name)
-        if registered is not None and isinstance(entry, dict):
-            yield from _find_disagreements(entry, registered, pointer.removesuffix("/model_name"), broken)
-        elif registered is None and pointer not in broken:
+        known = registry.entries.get(name)
+        if known is not None and isinstance(entry, dict):
+            yield from _find_disagreements(entry, known, pointer.removesuffix("/model_name"), broken)
+        elif known is None and pointer not in broken:
             unknown += 1
             close = difflib.get_close_matches(canonical, spellings, n=1) if unknown <= _MAX_SUGGESTIONS else []
             hint = f" (closest: {short_json(spellings[close[0]])})" if close else ""
             yield Problem(pointer, short_json(name), f"not in the model registry{hint}")
 
 
-def _find_disagreements(
-    entry: dict[str, Any], registered: ModelEntry, pointer: str, broken: set[str]
-) -> Iterator[Problem]:
+def _find_disagreements(entry: dict[str, Any], known: ModelEntry, pointer: str, broken: set[str]) -> Iterator[Problem]:
     """Compare the fields of a submitted model with the registry."""
-    expected = {
-        "source": registered.source,
-        "model_parameters": registered.model_parameters,
-        "layer_name": registered.layer,
-    }
+    expected = {"source": known.source, "model_parameters": known.model_parameters, "layer_name": known.layer}
     for field, value in expected.items():
         submitted = entry.get(field, value)
         if submitted is None:
@@ -208,7 +202,7 @@ def _find_disagreements(
 def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> Iterator[Problem]:
     """Find stimuli that are repeated or are not in the catalog; arguments as of `_check_models`."""
     first: dict[tuple[str, str], str] = {}
-    catalogued = {(stimulus.dataset_name, stimulus.image_identifier) for stimulus in catalog.stimuli}
+    known = {(stimulus.dataset_name, stimulus.image_identifier) for stimulus in catalog.stimuli}
     datasets = {stimulus.dataset_name for stimulus in catalog.stimuli}
     for index, entry in enumerate(entries):
         pointer = f"/{KEYS['red']}/{index}"
@@ -220,7 +214,7 @@ def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> It
             yield Problem(pointer, short_json(identifier), f"the same stimulus as {earlier}; stimuli must be unique")
 
         parts = {f"{pointer}/dataset_name", f"{pointer}/image_identifier"}
-        if (dataset, identifier) in catalogued or not broken.isdisjoint(parts):
+        if (dataset, identifier) in known or not broken.isdisjoint(parts):
             continue
         if dataset in datasets:
             rule = f"not in the stimuli catalog under dataset {short_json(dataset)}"

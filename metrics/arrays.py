@@ -16,7 +16,7 @@ Indices: TypeAlias = NDArray[np.intp]
 
 
 def is_tensor(value: object) -> bool:
-    """Return whether a value is a PyTorch tensor; none exists before PyTorch is imported."""
+    """Whether a value is a PyTorch tensor; none exists before PyTorch is imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -27,7 +27,7 @@ def namespace(array: Array) -> ModuleType:
 
 
 def stays_on_device(tensor: Array) -> bool:
-    """Return whether PyTorch computes with a tensor on its device, as for all devices but the CPU.
+    """Whether PyTorch computes with a tensor on its device, as for all devices but the CPU.
 
     On the CPU, NumPy computes Gram matrices in half the time: it detects that both factors are the same matrix.
     """

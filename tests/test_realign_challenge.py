@@ -13,7 +13,7 @@ from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import Catalog, read_registry
 from headstart.contract.submissions import read_submission
 from headstart.modules.networks.libraries import IMAGENET, LIBRARIES
-from headstart.scripts.validate_submission import validate
+from headstart.scripts.validate_submission import main as validate
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -51,7 +51,9 @@ def test_blue_submission_as_it_was_used() -> None:
 
 
 def test_validator_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
-    validate(str(SUBMISSION), registry=str(REGISTRY), challenge="realign_2026", team="blue")
+    with pytest.raises(SystemExit) as ended:
+        validate([str(SUBMISSION), f"--registry={REGISTRY}", "--challenge=realign_2026", "--team=blue"])
+    assert ended.value.code == 0
     assert capsys.readouterr().out == "valid: Blue Team submission of 20 models under contract 1.1\n"
 
 

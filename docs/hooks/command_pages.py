@@ -21,7 +21,7 @@ Options are written `--name value` or `--name=value`. A switch can stand alone: 
 `--print_config` prints the options as such a file.
 """
 OUTSIDE = """\
-In a checkout, `train.py`, `evaluate.py`, `sweep.py` and `scripts/validate_submission.py` are the same commands.
+In a checkout, `train.py`, `evaluate.py` and `sweep.py` are the same commands.
 """
 
 

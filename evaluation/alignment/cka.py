@@ -8,7 +8,8 @@ from typing import Any, Literal
 from jsonargparse.typing import PositiveInt
 
 from headstart.contract.challenge import Challenge
-from headstart.contract.submissions import DEFAULT_MAX_BYTES, read_submission
+from headstart.contract.dataset_submissions import read_any_submission
+from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from headstart.evaluation.alignment.score_files import (
     embeddings_name,
@@ -29,7 +30,6 @@ from headstart.evaluation.alignment.scoring import (
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
-from headstart.output.home import expand_home
 from headstart.output.printable import print_written
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
 
@@ -60,7 +60,8 @@ def cka(
 
     Args:
         team: Team of the submission. Another team in the file raises an error.
-        submission: JSON file of the Blue Team (`models`) or Red Team (`differentiating_images`).
+        submission: JSON file of the Blue Team (`models`) or Red Team (`differentiating_images`). A data set with one
+            row per entry also works: a folder, or `hf://owner/name` on the Hugging Face Hub.
         models: Models of the registry to compare on the whole catalog, instead of a submission.
         layers: Layers of the one model given in `models` to compare with each other.
         measure: Measure of similarity. Submissions are always scored by linear CKA.
@@ -79,8 +80,8 @@ def cka(
     """
     start = time.perf_counter()
     if (submission is None) == (models is None):
-        options_given = "nothing is" if submission is None else "both are"
-        raise UserError(f"submission, models: {options_given} given; give a submission to score, or models to compare")
+        given = "nothing is" if submission is None else "both are"
+        raise UserError(f"submission, models: {given} given; give a submission to score, or models to compare")
 
     default = "runs/cka" if layers is None else "runs/cka-layers"
     names = result_names(measure, submission is not None, figure_formats, save_embeddings)
@@ -139,7 +140,7 @@ def _score_submission(
     """Read and check a submission that is to be scored here or on Modal."""
     remote = modal_enabled(results.registry_option, results.catalog_option)
     registry = results.setup.registry
-    submission = read_submission(expand_home(path), registry, results.setup.catalog, team, max_bytes, rules)
+    submission = read_any_submission(path, registry, results.setup.catalog, team, max_bytes, rules)
     made_from = {
         "contract_version": submission.contract_version,
         "team": submission.team,

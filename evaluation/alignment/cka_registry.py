@@ -1,12 +1,13 @@
-"""`headstart cka-registry`: registries made from names of the libraries' models, and checked."""
+"""`headstart cka-registry`: registries made from names of the libraries' models, checked and completed."""
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.documents import Registry, read_registry, registry_path
+from headstart.contract.documents import REGISTRY_MAX_BYTES, Registry, read_registry, registry_path
+from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.contract.versions import VERSIONS
 from headstart.evaluation.alignment.registry_entries import make_entry
 from headstart.evaluation.embeddings import choose_taps
@@ -14,13 +15,14 @@ from headstart.modules.networks.build import build
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.spec import prefix_model_errors
 from headstart.output.errors import UserError, require_different
-from headstart.output.files import output_file, write_text
+from headstart.output.files import output_file, rewrite_text, write_text
 from headstart.output.printable import printable, say
 
 
 def cka_registry(
     make: list[str] | str | None = None,
     check: bool = False,
+    complete: bool = False,
     registry: str | None = None,
     models: list[str] | None = None,
     output: str | None = None,
@@ -28,7 +30,7 @@ def cka_registry(
     random_weights: bool = False,
     allow_modules: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Make a model registry from names of the libraries' models, or check every entry.
+    """Make a model registry from names of the libraries' models, check every entry, or complete entries.
 
     Args:
         make: Names of models of timm, torchvision and open_clip, separated by spaces or commas, such as
@@ -36,9 +38,10 @@ def cka_registry(
             configuration, without a download.
         check: Run every entry's network twice on one picture. It must build, call its layer once, and return the same
             embedding both times, with output_dim columns.
-        registry: Model registry to check; by default the file in HACKATHON_MODEL_REGISTRY, else
+        complete: Write missing input_size and output_dim into the registry, as measured.
+        registry: Model registry to check or complete; by default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.
-        models: Entries to check; by default all of them.
+        models: Entries to check or complete; by default all of them.
         output: File to write a new registry to.
         overwrite: Replace an existing registry.
         random_weights: Whether to run networks with random weights, if pre-trained ones are not available. Widths and
@@ -53,19 +56,23 @@ def cka_registry(
     """
     texts = [make] if isinstance(make, str) else make or []
     names_made = [name for text in texts for name in text.replace(",", " ").split()]
-    if not (names_made or check):
-        raise UserError("make, check: none is given; give names of models, or --check=true")
+    if not (names_made or check or complete):
+        raise UserError("make, check, complete: none is given; give names of models, or --check=true")
     path = _write_made(names_made, registry, output, overwrite) if names_made else registry_path(registry)
     if output is not None and not names_made:
-        raise UserError(f"output: {output!r} is given without make")
-    if not check:
-        return {}
+        raise UserError(f"output: {output!r} is given without make; a registry is completed in place")
 
-    document = read_registry(path)
-    names = list(document.entries) if models is None else models
-    document.require("models", names)
+    known = read_registry(path)
+    names = list(known.entries) if models is None else models
+    known.require("models", names)
     require_different("models", names)
-    widths, failures = _run_all(document, names, random_weights, allow_modules or [])
+    if not check:
+        written = {entry["model_name"]: entry for entry in _read_entries(path)[1]}
+        names = [name for name in names if complete and _is_incomplete(written[name])]
+
+    widths, failures = _run_all(known, names, random_weights, allow_modules or [])
+    if complete:
+        _complete(path, widths)
     if failures:
         listed = ", ".join(map(printable, failures))
         raise UserError(f"registry: {len(failures)} of {len(names)} entries of {str(path)!r} fail: {listed}")
@@ -86,8 +93,8 @@ def _write_made(names: Sequence[str], registry: str | None, output: str | None, 
         raise UserError(f"make: two models have the name {twice[0]!r}; append a dot and a tag of weights to one")
 
     models = [entry.model_dump(mode="json", exclude_unset=True) for entry in entries]
-    content = {"contract_version": VERSIONS[-1], "models": models}
-    write_text(path, json.dumps(content, indent=2) + "\n", overwrite)
+    document = {"contract_version": VERSIONS[-1], "models": models}
+    write_text(path, json.dumps(document, indent=2) + "\n", overwrite)
     for entry in entries:
         width = "" if entry.output_dim is None else f", {entry.output_dim} columns"
         say(f"made {entry.model_name}: {entry.source}, {entry.weights}, layer {entry.layer}{width}")
@@ -96,26 +103,26 @@ def _write_made(names: Sequence[str], registry: str | None, output: str | None, 
 
 
 def _run_all(
-    document: Registry, names: Sequence[str], random_weights: bool, allowed: Sequence[str]
+    known: Registry, names: Sequence[str], random_weights: bool, allowed: Sequence[str]
 ) -> tuple[dict[str, int], list[str]]:
     """Run networks one after the other, and return their widths, and the names of those that fail."""
     widths, failures = {}, []
     for number, name in enumerate(names, 1):
         shown = f"{number}/{len(names)} {printable(name)}"
         try:
-            widths[name] = _run(document, name, random_weights, allowed)
+            widths[name] = _run(known, name, random_weights, allowed)
         except UserError as error:
             failures.append(name)
             say(f"{shown}: fails: {error}")
         else:
-            entry = document.entries[name]
+            entry = known.entries[name]
             say(f"{shown}: layer {printable(entry.layer)}, {widths[name]} columns, the same in two passes")
     return widths, failures
 
 
-def _run(document: Registry, name: str, random_weights: bool, allowed: Sequence[str]) -> int:
-    entry = document.entries[name]
-    spec = document.networks([name], seed=0, allowed_modules=allowed, random_weights=random_weights)[name]
+def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str]) -> int:
+    entry = known.entries[name]
+    spec = known.networks([name], seed=0, allowed_modules=allowed, random_weights=random_weights)[name]
     try:
         with prefix_model_errors(name):
             network, preprocessing = build(spec)
@@ -125,3 +132,28 @@ def _run(document: Registry, name: str, random_weights: bool, allowed: Sequence[
     assert preprocessing is not None
     (width,) = LayerEmbedding(name, network, choose_taps(entry), preprocessing, spec.forward_args).widths
     return width
+
+
+def _is_incomplete(entry: Mapping[str, Any]) -> bool:
+    return "input_size" not in entry or "output_dim" not in entry
+
+
+def _read_entries(path: Path) -> tuple[Any, list[dict[str, Any]]]:
+    """Read a checked registry of either form as JSON, and return the document and its entries."""
+    document = parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
+    return document, document if isinstance(document, list) else document["models"]
+
+
+def _complete(path: Path, widths: Mapping[str, int]) -> None:
+    """Write widths into a registry, and keep everything else."""
+    document, entries = _read_entries(path)
+    completed = 0
+    for entry in entries:
+        if entry["model_name"] in widths and _is_incomplete(entry):
+            side = entry["preprocess"]["crop"]
+            entry.setdefault("input_size", [side, side])
+            entry.setdefault("output_dim", widths[entry["model_name"]])
+            completed += 1
+    if completed:
+        rewrite_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    say(f"completed {completed} of {len(entries)} entries in {path}")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
@@ -18,9 +19,8 @@ from headstart.evaluation.alignment.scoring import (
     represent,
 )
 from headstart.metrics.arrays import Floats, Indices
-from headstart.metrics.similarity.catalogue import mean_over_pairs
-from headstart.metrics.similarity.cka import pairwise_cka
-from headstart.metrics.similarity.stimulus_scores import StimulusScores
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
+from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
 from headstart.metrics.similarity.subset_search import (
     Found,
     PairScores,
@@ -54,6 +54,7 @@ class SearchResults(CatalogOptions, ResultsFolder):
 def cka_search(
     team: Literal["blue", "red"],
     size: PositiveInt,
+    measure: MeasureName = DEFAULT_MEASURE,
     held_out: float | list[str] = 0.0,
     steps: PositiveInt | None = None,
     output: str = "runs/cka-search",
@@ -68,6 +69,7 @@ def cka_search(
     Args:
         team: Team that the submission is for.
         size: Number of models or stimuli of the submission; 2 or more.
+        measure: Measure of similarity to search by. The contract still scores by linear CKA.
         held_out: Stimuli (Blue Team) or models (Red Team) that the search does not see, for a second score. Give a
             share such as 0.5, or names of data sets (Blue Team) or models (Red Team).
         steps: Exchanges that the search tries; more take longer and may find more. By default 5000 for the Blue Team
@@ -86,51 +88,46 @@ def cka_search(
     with explain_embedding_errors(names):
         check_size(int(size), len(entries), "models" if team == "blue" else "stimuli")
     divided = [each.dataset_name for each in stimuli] if team == "blue" else names
-    seen = hold_out(held_out, team, divided, int(seed))
+    division = hold_out(held_out, team, divided, int(seed))
 
+    named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
     tried = STEPS[team] if steps is None else int(steps)
-    header: dict[str, Any] = {"team": team, "size": int(size), "steps": tried, "seed": int(seed)}
+    header: dict[str, Any] = {**named, "team": team, "size": int(size), "steps": tried, "seed": int(seed)}
     shared = conditions(names, setup)
-    results.check_configuration({**header, "held_out/asked": held_out or None, **shared})
+    results.check_configuration({"measure": None, **header, "held_out/asked": held_out or None, **shared})
 
     embeddings = represent(names, stimuli, setup).embeddings
-    whole, second_score = scores_of(embeddings, team), dict[str, Any]()
+    whole, held = scores_of(embeddings, team, measure), {}
     # Before the search, because it finds out at once where hardly any submission has a score.
     with explain_embedding_errors(names):
         random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
-    if seen is None:
-        best = _search(whole, names, header)
+    if division is None:
+        found = _search(whole, names, header)
     else:
-        parts = divide(embeddings, team, seen)
-        best = _search(scores_of(parts[0], team), list(parts[0]), header)
-        on_seen, on_unseen = (_score(part, best.members, team) for part in parts)
-        second_score["held_out"] = {
-            "asked": held_out,
-            "of": "stimuli" if team == "blue" else "models",
-            "n_seen": len(seen),
-            "n_held_out": len(divided) - len(seen),
-            "score_seen": on_seen,
-            "score_held_out": on_unseen,
-        }
+        seen, unseen = division.divide(embeddings)
+        found = _search(scores_of(seen, team, measure), list(seen), header)
+        both = [_score(part, found.members, team, measure) for part in (seen, unseen)]
+        held = {"held_out": {"asked": held_out, **division.describe(*both)}}
 
     digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
-    result = {"score": _score(embeddings, best.members, team), **second_score, "random": random}
+    result = {"score": _score(embeddings, found.members, team, measure), **held, "random": random}
     footer = {"extraction": shared["extraction"], "digests": digests}
     document = {"contract_version": CONTRACT_VERSION, **header, **result, **footer}
-    submission = {"contract_version": CONTRACT_VERSION, KEYS[team]: [entries[i] for i in best.members]}
+    submission = {"contract_version": CONTRACT_VERSION, KEYS[team]: [entries[i] for i in found.members]}
     texts = {SUBMISSION: json.dumps(submission, indent=1) + "\n", SEARCH: json.dumps(document, indent=1) + "\n"}
     written = write_texts(results.path, texts)
-    print_search(document, len(entries))
+    print_search(document, len(entries), SIMILARITY_MEASURES[measure].title if named else "")
     print_written(written)
     return document
 
 
-def scores_of(embeddings: Embeddings, team: str) -> SubsetScores:
+def scores_of(embeddings: Embeddings, team: str, measure: str) -> SubsetScores:
     """Return the scores by which submissions of a team are searched.
 
     Args:
         embeddings: `[stimuli, width]` by model.
         team: The team.
+        measure: Name of the measure of similarity.
 
     Raises:
         UserError: A similarity is undefined for a model.
@@ -138,8 +135,10 @@ def scores_of(embeddings: Embeddings, team: str) -> SubsetScores:
     values = list(embeddings.values())
     with explain_embedding_errors(list(embeddings)):
         if team == "blue":
-            return PairScores(pairwise_cka(values))
-        return StimulusScores(values)
+            return PairScores(SIMILARITY_MEASURES[measure].pairwise(values)[0])
+        if measure == DEFAULT_MEASURE:
+            return StimulusScores(values)
+        return MeasuredStimuli(SIMILARITY_MEASURES[measure], values)
 
 
 def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) -> Found:
@@ -152,7 +151,7 @@ def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) 
     return found
 
 
-def _score(embeddings: Embeddings, members: Sequence[int], team: str) -> float:
+def _score(embeddings: Embeddings, members: Sequence[int], team: str, measure: str) -> float:
     """Score a submission, given by indices, on some stimuli or by some models."""
     if team == "blue":
         names = list(embeddings)
@@ -160,7 +159,7 @@ def _score(embeddings: Embeddings, members: Sequence[int], team: str) -> float:
     else:
         compared = {name: each[list(members)] for name, each in embeddings.items()}
     with explain_embedding_errors(list(compared)):
-        mean = mean_over_pairs(pairwise_cka(compared.values()))
+        mean = mean_over_pairs(SIMILARITY_MEASURES[measure].pairwise(compared.values())[0])
     return mean if team == "blue" else 1 - mean
 
 
@@ -170,24 +169,25 @@ def _describe(scores: Floats) -> dict[str, Any]:
     return {"draws": len(scores), "mean": float(scores.mean()), "standard_deviation": spread, "highest": highest}
 
 
-def print_search(document: dict[str, Any], pool: int) -> None:
+def print_search(document: dict[str, Any], pool: int, title: str) -> None:
     """Print the result, its score on what was held out, and how far it lies above random submissions.
 
     Args:
         document: The content of search.json.
         pool: Number of models or stimuli to choose from.
+        title: Title of the measure, or nothing for the contract's.
     """
     best, random = document["score"], document["random"]
-    team = document["team"].title()
-    size = f"{document['size']} of {pool}, the best after {document['steps']} steps"
+    team, by = document["team"].title(), f" by {title}" if title else ""
+    chosen = f"{document['size']} of {pool}, the best after {document['steps']} steps"
     if "held_out" in document:
-        division = document["held_out"]
-        seen, unseen, items = (division[key] for key in ("n_seen", "n_held_out", "of"))
-        say(f"{team} Team score {division['score_seen']:.6f} with {size}, on the {seen} {items} that the search saw")
-        say(f"It scores {division['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
+        held = document["held_out"]
+        seen, unseen, items = held["n_seen"], held["n_held_out"], held["of"]
+        say(f"{team} Team score {held['score_seen']:.6f}{by} with {chosen}, on the {seen} {items} that the search saw")
+        say(f"It scores {held['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
     else:
         same = "on the same stimuli" if team == "Blue" else "by the same models"
-        say(f"{team} Team score {best:.6f} with {size}")
+        say(f"{team} Team score {best:.6f}{by} with {chosen}")
         say(f"Searched and scored {same}; add --held_out=0.5 to also score on held-out ones")
 
     # Adding 0 turns a negative 0, left by rounding, into a positive one.
@@ -199,17 +199,42 @@ def print_search(document: dict[str, Any], pool: int) -> None:
     )
 
 
-def divide(embeddings: Embeddings, team: str, seen: Indices) -> list[Embeddings]:
-    """Return the part of embeddings that a search sees, and the rest: of stimuli (Blue Team) or models (Red Team)."""
-    if team == "blue":
-        unseen = np.setdiff1d(np.arange(len(next(iter(embeddings.values())))), seen)
-        return [{name: each[part] for name, each in embeddings.items()} for part in (seen, unseen)]
-    names = [list(embeddings)[index] for index in seen]
-    rest = [name for name in embeddings if name not in names]
-    return [{name: embeddings[name] for name in part} for part in (names, rest)]
+@dataclass(frozen=True)
+class HeldOut:
+    """A division of stimuli, or of models, into those that a search sees and those that it does not.
+
+    Attributes:
+        items: Kind of the items to divide: `stimuli` or `models`.
+        seen: Indices of those that the search sees, ascending.
+        unseen: Indices of the others, ascending.
+    """
+
+    items: str
+    seen: Indices
+    unseen: Indices
+
+    def divide(self, embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
+        """Return the seen and the unseen part of embeddings."""
+        parts = (self.seen, self.unseen)
+        if self.items == "stimuli":
+            seen, unseen = ({name: each[part] for name, each in embeddings.items()} for part in parts)
+        else:
+            names = list(embeddings)
+            seen, unseen = ({names[i]: embeddings[names[i]] for i in part} for part in parts)
+        return seen, unseen
+
+    def describe(self, score_seen: float, score_unseen: float) -> dict[str, Any]:
+        """Return the division and both scores as JSON values."""
+        return {
+            "of": self.items,
+            "n_seen": len(self.seen),
+            "n_held_out": len(self.unseen),
+            "score_seen": score_seen,
+            "score_held_out": score_unseen,
+        }
 
 
-def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: int) -> Indices | None:
+def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: int) -> HeldOut | None:
     """Divide stimuli or models into a part that a search sees and a part that it does not.
 
     Args:
@@ -217,9 +242,6 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
         team: The Blue Team's stimuli are divided, the Red Team's models.
         names: The data set of each stimulus, or the name of each model.
         seed: Seed of the random share.
-
-    Returns:
-        The indices of what the search sees, ascending; None where nothing is held out.
 
     Raises:
         UserError: The share is not between 0 and 1, a name is unknown, or a side keeps fewer than two.
@@ -247,4 +269,4 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
             f"held_out: {option} leaves {len(seen)} {items} to choose by and {len(unseen)} held out; "
             f"each takes {LEAST} or more"
         )
-    return seen
+    return HeldOut(items, seen, unseen)

@@ -123,8 +123,8 @@ def _match(title: LibraryName, text: str) -> LibraryModel | None:
     if text in names:
         return LibraryModel(text, title, text, None)
     model, _, tag = text.rpartition(".")
-    is_model = model in names and tag in LIBRARIES[title].identifiers(model)
-    return LibraryModel(text, title, model, tag) if is_model else None
+    known = model in names and tag in LIBRARIES[title].identifiers(model)
+    return LibraryModel(text, title, model, tag) if known else None
 
 
 def _create_on_meta(named: LibraryModel, arguments: Mapping[str, Any]) -> nn.Module:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
+from zipfile import is_zipfile
 
 from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
@@ -14,6 +15,7 @@ from headstart.evaluation.challenge_bundle.material import Material
 from headstart.evaluation.challenge_bundle.wheel import WHEEL, describe_container, pack_wheel
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_folder, write_together
+from headstart.output.home import expand_home
 from headstart.output.printable import print_written, say
 
 Platform = Literal["codabench", "evalai"]
@@ -26,6 +28,7 @@ def challenge_bundle(
     registry: str | None = None,
     catalog: str | None = None,
     image: str = "headstart-scoring",
+    wheel: str | None = None,
 ) -> list[Path]:
     """Write a challenge as a bundle for a platform that exists, which brings accounts, mail and a forum.
 
@@ -39,6 +42,7 @@ def challenge_bundle(
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         image: Container in which submissions are scored, by the name that its workers pull it under.
+        wheel: Wheel of the suite; by default one of the suite that runs.
 
     Returns:
         The files.
@@ -56,7 +60,7 @@ def challenge_bundle(
         path,
         read_registry(registry_path(registry)),
         read_catalog(catalog_path(catalog)),
-        {WHEEL: pack_wheel()},
+        {WHEEL: pack_wheel()} if wheel is None else {Path(wheel).name: _read_wheel(expand_home(wheel))},
         image,
     )
 
@@ -76,6 +80,12 @@ def challenge_bundle(
         say(line)
     print_written(written)
     return written
+
+
+def _read_wheel(path: Path) -> bytes:
+    if not is_zipfile(path):
+        raise UserError(f"wheel: {str(path)!r} is no wheel; leave it out for one of the suite that runs")
+    return path.read_bytes()
 
 
 def _losses(material: Material) -> list[str]:

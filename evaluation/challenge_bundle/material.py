@@ -51,8 +51,8 @@ class Material:
     @property
     def teams(self) -> dict[Team, BlueRules | RedRules]:
         """The rules of the teams that the challenge has."""
-        by_team = {team: self.challenge.rules(team) for team in get_args(Team)}
-        return {team: rules for team, rules in by_team.items() if rules is not None}
+        found = {team: self.challenge.rules(team) for team in get_args(Team)}
+        return {team: rules for team, rules in found.items() if rules is not None}
 
     @property
     def opens(self) -> str:

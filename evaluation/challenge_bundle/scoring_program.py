@@ -86,17 +86,17 @@ def main(team: str, inputs: str, output: str) -> None:
         inputs: Folder with the unpacked submission in `res` and the unpacked reference data in `ref`.
         output: Folder for scores.json.
     """
-    documents = [path for path in Path(inputs, "res").rglob("*.json") if not path.name.startswith(".")]
-    if len(documents) != 1:
-        sys.exit(f"error: the zip file has {len(documents)} files that end in .json; one is needed")
+    found = [path for path in Path(inputs, "res").rglob("*.json") if not path.name.startswith(".")]
+    if len(found) != 1:
+        sys.exit(f"error: the zip file has {len(found)} files that end in .json; one is needed")
     # Some workers leave out the folder that is around all files of a zip file, others keep it.
     (rules,) = Path(inputs, "ref").rglob("rules.yaml")
     try:
-        scores = score(documents[0], team, rules.parent)
+        scores = score(found[0], team, rules.parent)
     except RefusedError as error:
         sys.exit(str(error))
-    defined = json.dumps({name: value for name, value in scores.items() if value is not None})
-    Path(output, "scores.json").write_text(defined)
+    known = json.dumps({name: value for name, value in scores.items() if value is not None})
+    Path(output, "scores.json").write_text(known)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,21 @@ Compared = TypeVar("Compared")
 CHUNK_VALUES = 2**16
 # Rows shorter than this part of their largest value times the root of their width consist of rounding errors.
 LOST = 1e-14
-ALL = slice(None)
+
+
+class Workspace:
+    """Memory that is reused, since allocating fresh pages takes as long as filling them."""
+
+    def __init__(self) -> None:
+        self._values: Array = None
+
+    def take(self, like: Array, *shape: int) -> Array:
+        """Return a float64 matrix of arbitrary content on the device of an array; it overwrites the one before."""
+        size = math.prod(shape)
+        if self._values is None or len(self._values) < size:
+            self._values = None  # freed first, so that old and new are not in memory at the same time
+            self._values = namespace(like).empty(size, dtype=like.dtype, device=like.device)
+        return self._values[:size].reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -81,21 +95,19 @@ class CentredEmbedding:
         """The number of rows and the device, which embeddings must have in common."""
         return self.n, str(self.mean.device)
 
-    def centred(self, rows: slice | Indices = ALL) -> Array:
-        """Return some rows, centred at the mean of all, in float64 `[rows, d]`."""
-        centred = self._copy(rows)
+    def centred(self, rows: slice | Indices, workspace: Workspace) -> Array:
+        """Centre some rows at the mean of all, in float64 `[rows, d]`, and write them into the workspace."""
+        values = self.values[rows]
+        centred = workspace.take(self.mean, *values.shape)
+        centred[:] = values
         centred -= self.mean
         return centred
 
-    def _copy(self, rows: slice | Indices) -> Array:
-        xp = namespace(self.mean)
-        return xp.asarray(self.values[rows], dtype=xp.float64, copy=True)
-
     def chunks(self) -> Iterator[Array]:
-        """Yield all centred rows in float64, some at a time."""
-        step = max(1, CHUNK_VALUES // self.width)
+        """Yield all centred rows in float64, some at a time; each chunk overwrites the one before."""
+        workspace, step = Workspace(), max(1, CHUNK_VALUES // self.width)
         for start in range(0, self.n, step):
-            yield self.centred(slice(start, start + step))
+            yield self.centred(slice(start, start + step), workspace)
 
     def squared_lengths(self) -> Array:
         """Compute the squared lengths of the centred rows, the diagonal of the Gram matrix, `[n]`."""
@@ -175,13 +187,16 @@ class UnitRows(CentredEmbedding):
     correlated: bool
     measure: str
 
-    def centred(self, rows: slice | Indices = ALL) -> Array:
-        """Return some rows, scaled to length 1, in float64 `[rows, d]`.
+    def centred(self, rows: slice | Indices, workspace: Workspace) -> Array:
+        """Scale some rows to length 1, in float64 `[rows, d]`, and write them into the workspace.
 
         Raises:
             ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
         """
-        values = self._copy(rows)
+        given = self.values[rows]
+        values = workspace.take(self.mean, *given.shape)
+        values[:] = given
+
         largest = abs(values).max(1) if isinstance(values, np.ndarray) else abs(values).amax(1)
         if self.correlated:
             values -= values.mean(1)[:, None]

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace, to_host
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
 from headstart.metrics.similarity.gram_products import GramProducts
 
 BLOCK_BYTES = 256 * 2**20
@@ -46,17 +46,22 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
             is undefined. It is undefined where all rows are equal up to rounding, or a debiased self term is 0 (as with
             equidistant rows).
     """
+    return float(pair_products(x, y, debiased).cka(["x", "y"], debiased)[0, 1])
+
+
+def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramProducts:
+    """Compute the products of two embeddings, as for `linear_cka`; messages call them x and y."""
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
     pair[1].check_alike(pair[0].layout, "x")
-    return float(_products(pair).cka(["x", "y"], debiased)[0, 1])
+    return _products(pair)
 
 
 def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> Floats:
     """Compute the linear CKA of every pair of m embeddings.
 
     The Gram matrices of all embeddings are computed once, tile by tile. Where n is much larger than the widths, the
-    products of pairs are computed instead, chunk by chunk of rows. Memory besides the embeddings: 512 MiB of tiles or
-    up to three times 256 MiB of chunks, and m n numbers. The widest embedding adds up to 16 n d bytes for two blocks of
+    products of pairs are computed instead, chunk by chunk of rows. Memory besides the embeddings: 256 MiB of tiles or
+    up to three times that of chunks, and m n numbers. The widest embedding adds up to 16 n d bytes for two blocks of
     its rows in float64, or 16 d^2 for a product of features.
 
     Args:
@@ -99,6 +104,49 @@ def read_and_multiply(
     return read, _products(read)
 
 
+def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
+    """Compute the mean of the linear CKA of all pairs of m embeddings, in one pass and without pairs.
+
+    CKA is the inner product of Gram matrices of length 1, so that with `S = sum_i K_i / |K_i|`
+
+        mean = (|S|^2 - m) / (m (m - 1)),    |K|^2 = HSIC(K, K).
+
+    Memory besides one embedding is two n x n matrices and the embedding in float64. Where n is much larger than the
+    widths, the mean over the matrix of `pairwise_cka` is cheaper.
+
+    Args:
+        embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each. They are read once,
+            one at a time, so a generator works.
+        debiased: Whether the debiased HSIC is used instead of the biased.
+
+    Returns:
+        The mean of `linear_cka` over all pairs.
+
+    Raises:
+        ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
+    """
+    total: Array = 0.0
+    count, layout = 0, None
+    space, grams = Workspace(), Workspace()
+    for count, values in enumerate(embeddings, start=1):
+        x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
+        layout = layout or x.layout
+        x.check_alike(layout, "embeddings[0]")
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = x.centred(slice(None), space)
+            gram = _multiply(rows, rows, grams.take(rows, x.n, x.n))
+            products = _own_products(gram)
+        _, norms = products.normed([x.name], debiased)
+        gram *= 1 / float(norms[0])
+        total += gram
+        del rows  # so that its memory is free for a wider embedding
+
+    if count < 2:
+        raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
+    mean = (float(_own_products(total).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
+    return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Compute the products of all pairs by the form with fewer multiplications; `GramProducts` checks for overflow."""
@@ -106,7 +154,7 @@ def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
 
 
 def gram_form_is_cheaper(embeddings: Sequence[CentredEmbedding]) -> bool:
-    """Return whether products of rows take fewer multiplications than products of the features of all pairs."""
+    """Whether products of rows take fewer multiplications than products of the features of all pairs."""
     n, m, width = embeddings[0].n, len(embeddings), sum(x.width for x in embeddings)
     # Halves of symmetric matrices: n^2 (width / 2 + m^2 / 4) against n width^2 / 2.
     return n * (width + m * m / 2) <= width * width
@@ -129,21 +177,20 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
 
     Yields:
         The rows and the columns of a square tile, which are the same on the diagonal. Then its values in all Gram
-        matrices, float64 `[m, rows, columns]`.
+        matrices, float64 `[m, rows, columns]`, which the next tile overwrites.
     """
     n, m, mean = embeddings[0].n, len(embeddings), embeddings[0].mean
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
+    # The first tile is the largest, so that its memory is enough for all.
     side = math.ceil(n / tiles)
     blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
+    left, right, workspace = Workspace(), Workspace(), Workspace()
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
-            shape = (m, rows.stop - rows.start, columns.stop - columns.start)
-            tile = namespace(mean).empty(shape, dtype=mean.dtype, device=mean.device)
+            tile = workspace.take(mean, m, rows.stop - rows.start, columns.stop - columns.start)
             for gram, x in zip(tile, embeddings, strict=True):
-                first = x.centred(rows)
-                # BLAS computes only half of the product of an array with itself, which is symmetric.
-                second = first if rows == columns else x.centred(columns)
-                namespace(gram).matmul(first, second.T, out=gram)
+                first = x.centred(rows, left)
+                _multiply(first, first if rows == columns else x.centred(columns, right), gram)
             yield rows, columns, tile
 
 
@@ -165,18 +212,29 @@ def compute_pairs(
     return pairs
 
 
+def _multiply(left: Array, right: Array, out: Array) -> Array:
+    # BLAS computes only half of the product of an array with itself, which is symmetric.
+    return namespace(out).matmul(left, right.T, out=out)
+
+
+def _own_products(gram: Array) -> GramProducts:
+    flat = gram.reshape(-1)
+    return GramProducts.of(np.array([[float(flat @ flat)]]), to_host(flat[:: len(gram) + 1])[None])
+
+
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Multiply the features of every pair, summed over chunks of rows."""
     n, m = embeddings[0].n, len(embeddings)
     products, diagonals = np.empty((m, m)), np.empty((m, n))
+    workspaces = Workspace(), Workspace()
     for i, x in enumerate(embeddings):
         for j, y in enumerate(embeddings[: i + 1]):
             step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
             product: Array = 0.0
             for start in range(0, n, step):
                 rows = slice(start, start + step)
-                left = x.centred(rows)
-                right = left if i == j else y.centred(rows)
+                left = x.centred(rows, workspaces[0])
+                right = left if i == j else y.centred(rows, workspaces[1])
                 product += left.T @ right
                 if i == j:
                     diagonals[i, rows] = to_host((left * left).sum(1))

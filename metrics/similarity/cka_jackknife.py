@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace, to_host
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
 from headstart.metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
@@ -91,16 +91,19 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     pairs = np.triu_indices(m, 1)
     # Besides the stripe, each row takes about seven matrices of all pairs.
     step = max(1, BLOCK_BYTES // (8 * m * (n + 7 * m)))
+    left, right, stripes = Workspace(), Workspace(), Workspace()
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        stripe = namespace(embeddings[0].mean).stack([_stripe_of(x, rows) for x in embeddings], 1)
+        stripe = stripes.take(embeddings[0].mean, rows.stop - start, m, n)
+        for index, x in enumerate(embeddings):
+            _multiply_blocks(x, rows, stripe[:, index], left, right)
 
         by_row = to_host(stripe @ namespace(stripe).swapaxes(stripe, 1, 2))
         diagonals = to_host(namespace(stripe).stack([stripe[r, :, start + r] for r in range(len(stripe))]))
         outer = diagonals[:, :, None] * diagonals[:, None, :]
         without = _without(products.grams, by_row, outer, n)
-        terms = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
-        norms = np.sqrt(terms)  # before multiplying: products of two self terms may be 0 or infinite
+        own = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
+        norms = np.sqrt(own)  # before multiplying: products of two self terms may be 0 or infinite
 
         differences = without / (norms[:, :, None] * norms[:, None, :]) - biased
         sums += differences.sum(axis=0)
@@ -109,12 +112,13 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     return sums, squares, joint
 
 
-def _stripe_of(x: CentredEmbedding, rows: slice) -> Array:
-    """Compute a stripe of a Gram matrix, `[rows, n]`, reading the embedding in blocks."""
-    first = x.centred(rows)
+def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Array, left: Workspace, right: Workspace) -> None:
+    """Fill a stripe of a Gram matrix, `[rows, n]`, reading the embedding in blocks."""
+    first = x.centred(rows, left)
     step = max(len(first), BLOCK_BYTES // (16 * x.width))
-    blocks = [first @ x.centred(slice(start, start + step)).T for start in range(0, x.n, step)]
-    return namespace(first).concatenate(blocks, 1)
+    for start in range(0, x.n, step):
+        columns = slice(start, min(start + step, x.n))
+        out[:, columns] = first @ x.centred(columns, right).T
 
 
 def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Floats) -> Differences:
@@ -139,15 +143,15 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
 
 def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Floats, Floats]:
     """Compute `sum_j k_ij l_ij` and the squared lengths of the rows of x, `[n]` each."""
-    n = x.n
+    n, spaces = x.n, (Workspace(), Workspace())
     step = max(1, BLOCK_BYTES // (16 * (x.width + y.width)))
     blocks = [slice(start, start + step) for start in range(0, n, step)]
     product: Array = 0.0
     for rows in blocks:
-        product += x.centred(rows).T @ y.centred(rows)
+        product += x.centred(rows, spaces[0]).T @ y.centred(rows, spaces[1])
     by_row, lengths = np.empty(n), np.empty(n)
     for rows in blocks:
-        first, second = x.centred(rows), y.centred(rows)
+        first, second = x.centred(rows, spaces[0]), y.centred(rows, spaces[1])
         by_row[rows] = to_host(((first @ product) * second).sum(1))
         lengths[rows] = to_host((first * first).sum(1))
     return by_row, lengths
@@ -159,6 +163,6 @@ def _without(whole: Floats | float, by_row: Floats, diagonals: Floats, n: int) -
     return np.asarray(whole - 2 * ratio * by_row + ratio**2 * diagonals)
 
 
-def _defined(terms: Floats, whole: Floats | float) -> Floats:
+def _defined(own: Floats, whole: Floats | float) -> Floats:
     """Replace self terms that consist of rounding errors by NaN: without a row the others are equal."""
-    return np.asarray(np.where(terms > DEGENERATE * whole, terms, np.nan))
+    return np.asarray(np.where(own > DEGENERATE * whole, own, np.nan))

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace, to_host
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Workspace
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
 Partitions = Sequence[tuple[int, int, tuple[int, ...]]]
@@ -72,9 +72,9 @@ def mean_and_variance(products: GramProducts) -> tuple[Floats, Floats]:
     n, squares = products.n, products.grams.diagonal()
     traces = products.traces / np.sqrt(squares)
     remaining = 1 - traces**2 / (n - 1)
-    lengths = products.diagonals.diagonal() / squares - traces**2 / n
+    own = products.diagonals.diagonal() / squares - traces**2 / n
     constant = remaining <= DEGENERATE
-    variance = np.maximum(_expectation(n, SECOND, np.stack([lengths, remaining], axis=1)), 0)
+    variance = np.maximum(_expectation(n, SECOND, np.stack([own, remaining], axis=1)), 0)
     variance[constant] = variance[:, constant] = 0
     return np.outer(traces, traces) / (n - 1), variance
 
@@ -194,7 +194,7 @@ def _trace_of_cube(symmetric: Array) -> float:
 
 def _sample_rows(x: CentredEmbedding, scale: float) -> Array:
     """Sample rows, or take all where they are few, and scale them by the root of their Gram matrix's factor."""
-    indices = np.sort(np.random.default_rng(SEED).choice(x.n, ROWS, replace=False)) if x.n > ROWS else slice(None)
-    rows = x.centred(indices)
+    chosen = np.sort(np.random.default_rng(SEED).choice(x.n, ROWS, replace=False)) if x.n > ROWS else slice(None)
+    rows = x.centred(chosen, Workspace())
     rows *= math.sqrt(scale)
     return rows

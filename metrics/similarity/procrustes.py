@@ -17,6 +17,7 @@ from headstart.metrics.arrays import Array, Floats, is_tensor, namespace
 from headstart.metrics.similarity.centred_embedding import (
     CentredEmbedding,
     Embedding,
+    Workspace,
     matrix_of_pairs,
     precision,
     read_embeddings,
@@ -33,7 +34,7 @@ def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
     Raises:
         ValueError: It contains NaN or infinity.
     """
-    values = x.centred()
+    values = x.centred(slice(None), Workspace())
     largest = float(abs(values).max())
     # First by the largest value, so that squares neither vanish nor exceed float64.
     values /= largest
@@ -41,8 +42,8 @@ def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
     values /= norm
     if not np.isfinite(float(values.sum())):
         raise ValueError(f"{x.name}: contains NaN or infinity")
-    original = x.values[:]
-    highest = max(abs(float(original.max())), abs(float(original.min())))
+    given = x.values[:]
+    highest = max(abs(float(given.max())), abs(float(given.min())))
     n, d = values.shape
     return values, precision(x.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 

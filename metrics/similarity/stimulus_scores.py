@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats, Indices
+from headstart.metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 from headstart.metrics.similarity.subset_search import UNDEFINED, SubsetScores
 
@@ -94,15 +95,15 @@ class StimulusScores(SubsetScores):
         if np.array_equal(members, self._members):
             return
         places = {stimulus: place for place, stimulus in enumerate(self._members.tolist())}
-        earlier = np.array([places.get(stimulus, -1) for stimulus in members.tolist()])
-        kept, fresh = np.flatnonzero(earlier >= 0), np.flatnonzero(earlier < 0)
+        known = np.array([places.get(stimulus, -1) for stimulus in members.tolist()])
+        kept, fresh = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
 
         inner = np.empty((len(self._inner), len(members), len(members)))
-        inner[:, kept[:, None], kept] = self._inner[:, earlier[kept][:, None], earlier[kept]]
+        inner[:, kept[:, None], kept] = self._inner[:, known[kept][:, None], known[kept]]
         rows: list[NDArray[np.floating]] = []
         for gram, before, new in zip(inner, self._member_rows, self._rows(members[fresh], np.float64), strict=True):
             each = np.empty((len(members), before.shape[1]))
-            each[kept], each[fresh] = before[earlier[kept]], new
+            each[kept], each[fresh] = before[known[kept]], new
             gram[fresh] = new @ each.T
             gram[:, fresh] = gram[fresh].T
             rows.append(each)
@@ -110,12 +111,47 @@ class StimulusScores(SubsetScores):
         self._members, self._member_rows, self._inner = members.copy(), rows, inner
         means = inner.mean(axis=2)
         self._grams = inner - means[:, None] - means[:, :, None] + means.mean(axis=1)[:, None, None]
-        flat, squares = self._grams.reshape(len(inner), -1), np.einsum("mst,mst->m", inner, inner)
-        self._products, self._smallest = flat @ flat.T, np.maximum(VANISHING, CANCELLED * squares)
+        flat, own = self._grams.reshape(len(inner), -1), np.einsum("mst,mst->m", inner, inner)
+        self._products, self._smallest = flat @ flat.T, np.maximum(VANISHING, CANCELLED * own)
 
     def _rows(self, stimuli: Indices, kind: type[np.floating]) -> list[NDArray[np.floating]]:
         parts = zip(self._embeddings, self._means, self._norms, strict=True)
         return [(embedding[stimuli].astype(kind) - mean.astype(kind)) / kind(norm) for embedding, mean, norm in parts]
+
+
+class MeasuredStimuli(SubsetScores):
+    """1 minus the mean similarity over pairs of models on a subset of stimuli, by any measure.
+
+    Args:
+        measure: The measure; each score is one evaluation of it.
+        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
+
+    Raises:
+        ValueError: The measure is undefined on all stimuli together, and so on every subset.
+    """
+
+    kind = "stimuli"
+    block = 16
+
+    def __init__(self, measure: SimilarityMeasure, embeddings: Embeddings) -> None:
+        super().__init__(len(embeddings[0]))
+        self._measure, self._embeddings = measure, embeddings
+        measure.pairwise(embeddings)
+
+    def score(self, members: Indices) -> float:
+        """Return the score on a subset."""
+        try:
+            return 1 - mean_over_pairs(self._measure.pairwise([each[members] for each in self._embeddings])[0])
+        except ValueError:
+            return UNDEFINED
+
+    def joining(self, members: Indices, positions: Indices) -> Floats:
+        """Return the scores with each of some candidates."""
+        return np.array([self.score(np.append(members, each)) for each in self.candidates[positions]])
+
+    def leaving(self, members: Indices) -> Floats:
+        """Return the scores without each of the members."""
+        return np.array([self.score(np.delete(members, position)) for position in range(len(members))])
 
 
 def _mean_norm(embedding: NDArray[np.floating], mean: Floats) -> float:

@@ -85,6 +85,17 @@ def test_a_gpu_gives_what_the_cpu_gives() -> None:
         assert value == pytest.approx(metric(x, labels), rel=1e-5), name
 
 
+@pytest.mark.parametrize("shape", [(60, 5), (8, 20)])
+def test_tensors_with_a_large_mean_give_what_arrays_give(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, labels = sample(*shape)
+    far = x.astype(np.float64) + 1e5
+    expected = log_me(far, labels)
+    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
+    assert log_me(torch.from_numpy(far), torch.from_numpy(labels)) == pytest.approx(expected, rel=1e-7)
+
+
 def test_other_precisions_and_gradients() -> None:
     x, labels = sample(90, 7)
     half = torch.from_numpy(x).bfloat16().requires_grad_()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from headstart.__main__ import main
 from headstart.contract.schema import CONTRACT_VERSION
-from headstart.tests.material.root import ROOT
+from headstart.scripts import validate_submission
+from headstart.scripts.validate_submission import main
 
 VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
 
@@ -44,14 +44,11 @@ def validate(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run the validator in this process; give its exit code and its lines."""
 
     def run(*args: str) -> tuple[int, list[str]]:
-        code = 0
-        try:
-            main(["validate", *args])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
+        with pytest.raises(SystemExit) as caught:
+            main(args)
         printed = capsys.readouterr()
-        assert printed.err == "" or code == 2
-        return code, printed.out.splitlines()
+        assert printed.err == "" or caught.value.code == 2
+        return int(caught.value.code or 0), printed.out.splitlines()
 
     return run
 
@@ -92,6 +89,7 @@ def test_json_for_machines(validate: Any) -> None:
 NOBODY = "~nobody-of-that-name/a"
 # What is typed after a submission, and the beginnings of the lines that answer.
 REFUSED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("",): ("submission: nothing is given; name a file or a data set",),
     (NOBODY,): (f"submission {NOBODY}: there is no such file",),
     ("red.json", "--team=blue"): ("submission red.json: /differentiating_images: this is a Red Team submission",),
     ("blue.json", "--challenge="): ("challenge: 1 problem: no file is given; name one, or a challenge of",),
@@ -163,14 +161,6 @@ def test_files_are_looked_for_where_asked(validate: Any, folder: Path, monkeypat
     assert (code, lines) == (1, [f'stimuli: "photos/2.png": there is no file {folder / "photos" / "2.png"}'])
 
 
-def test_runs_by_its_path_from_any_folder_without_an_installation(folder: Path) -> None:
-    script = ROOT / "scripts" / "validate_submission.py"
-    command = [sys.executable, "-I", str(script), "blue.json", "--team=blue"]
-    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert (finished.returncode, finished.stderr) == (0, "")
-    assert finished.stdout == "valid: Blue Team submission of 3 models under contract 1.0\n"
-
-
 def test_loads_nothing_heavy() -> None:
     loaded_by = "print(*sorted({name.split('.')[0] for name in sys.modules}))"
     program = f"import sys, headstart.scripts.validate_submission; {loaded_by}"
@@ -185,6 +175,26 @@ def test_loads_nothing_heavy() -> None:
         "scipy",
         "matplotlib",
         "wandb",
+        "jsonargparse",
     }
     assert "pydantic" in loaded
     assert heavy.isdisjoint(loaded)
+
+
+def test_interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(validate_submission, "read_catalog", interrupt)
+    with pytest.raises(SystemExit) as caught:
+        main(["blue.json"])
+    assert caught.value.code == 130
+    assert capsys.readouterr() == ("", "error: interrupted\n")
+
+
+def test_data_set_as_a_submission(folder: Path, validate: Any) -> None:
+    pytest.importorskip("datasets")
+    (folder / "entry").mkdir()
+    rows = [{"model_name": name, "layer_name": "head"} for name in ("small", "large")]
+    (folder / "entry" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert validate("entry") == (0, ["valid: Blue Team submission of 2 models under contract 1.1"])

@@ -21,7 +21,7 @@ from headstart import evaluate
 from headstart.contract.challenge import read_challenge
 from headstart.evaluation.alignment.score_files import print_score
 from headstart.evaluation.alignment.scoring import cka_and_certainty
-from headstart.metrics import calibrated_cka, cka_intervals
+from headstart.metrics import calibrated_cka, cka_intervals, cka_null
 from headstart.tests.material.arena import ENTRIES, Arena, make_arena, set_environment
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
@@ -130,6 +130,7 @@ def test_null_and_calibrated_values_and_intervals_are_those_of_the_embeddings(sc
     expected, intervals = calibrated_cka(rows), cka_intervals(rows)
     for name in ("null_mean", "null_sd", "z", "p", "calibrated"):
         np.testing.assert_allclose(document[name], getattr(expected, name), rtol=1e-12)
+    assert (document["null_mean"][0][1], document["null_sd"][0][1]) == pytest.approx(cka_null(rows[0], rows[1]))
     assert document["mean_cka_calibrated"] == pytest.approx(np.mean(expected.calibrated[np.triu_indices(3, 1)]))
     drawn = {"outlying": np.argwhere(np.triu(expected.outlying)).tolist(), "permutations": expected.permutations}
     assert document["calibration"] == {"level": 0.95, "seed": 0, **drawn}

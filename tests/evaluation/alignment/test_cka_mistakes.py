@@ -1,6 +1,5 @@
 """Mistakes that end a scoring or a search: one line, no file, and where possible before a network runs."""
 
-import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from headstart.evaluation.alignment.score_log import read_scores
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.tests.material.arena import ENTRIES, Arena, make_arena, make_entry, set_environment
 from headstart.tests.material.mistakes import error_line
 
@@ -79,7 +80,11 @@ BEFORE_A_NETWORK_RUNS: list[Mistake] = [
     ("cka", lambda arena: arena.photo(4).unlink(), [RED], ("nature/val/0/4.png",)),
     ("cka", register(make_entry("vgg11", "features", "pool", 512, weights="gone.pth")), [RED], ("vgg11", "gone.pth")),
     ("cka", register(CUSTOM), [RED], ("mine", "allow_modules")),
-    ("cka", leave, [RED, "--measure=procrustes"], ("measure: procrustes is given, but the contract scores by ",)),
+    *(
+        ("cka", leave, [RED, f"--measure={name}"], (f"measure: {name} is given, but the contract scores by ",))
+        for name in SIMILARITY_MEASURES
+        if name != DEFAULT_MEASURE
+    ),
     *(
         ("cka-search", leave, [f"--team={team}", f"--size={size}"], ("size", f"at least 2 and at most {most}"))
         for team, size, most in (("blue", 1, 3), ("blue", 4, 3), ("red", 19, 18))
@@ -95,6 +100,9 @@ WHILE_NETWORKS_RUN: list[Mistake] = [
         for write in (
             lambda path: path.write_bytes(path.read_bytes()[:200]),
             lambda path: write_png_header(path, 50_000),
+            lambda path: write_png_header(path, 11_000),
+            lambda path: path.write_bytes(b""),
+            lambda path: path.write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"),
         )
     ),
     ("cka", register(make_entry("no_such_network", "fc", "flatten", 10)), [RED], ("no_such_network",)),
@@ -146,7 +154,7 @@ def test_the_same_command_logs_a_score_whose_log_failed(arena: Arena, refused: C
     assert "log_dir" in refused(lambda: arena.score(submission, *options))
     (log / "scores.jsonl").rmdir()
     score = arena.score(submission, *options)
-    assert json.loads((log / "scores.jsonl").read_text())["score"] == score["score"]
+    assert [each["score"] for each in read_scores(log)] == [score["score"]]
 
 
 def test_nothing_is_logged_where_the_files_fail(arena: Arena, refused: Callable[..., str]) -> None:

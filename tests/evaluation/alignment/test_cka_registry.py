@@ -1,5 +1,8 @@
-"""Registries that are made from the libraries' own configurations, and checked."""
+"""Registries that are made from the libraries' own configurations, checked, and completed."""
 
+import json
+import os
+import stat
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,10 @@ from headstart.tests.material.mistakes import error_line
 
 def run(*options: str) -> None:
     evaluate.main(["cka-registry", *options])
+
+
+def shortened(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in ("input_size", "output_dim")}
 
 
 @pytest.mark.parametrize("name", ["test_vit.r160_in1k", "resnet10t.c3_in1k", "vit_small_patch16_dinov3.lvd1689m"])
@@ -92,6 +99,17 @@ def test_made_registry_can_be_used_in_whatever_form_names_are_given(
     assert lines[-1] == "2/2 shufflenet_v2_x0_5: layer penultimate, 1024 columns, the same in two passes"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")
+def test_completed_registry_keeps_its_place_and_permissions(arena: Arena, tmp_path: Path) -> None:
+    path = arena.write("registry.json", [shortened(ENTRIES[0])])
+    path.chmod(0o600)
+    (link := tmp_path / "link.json").symlink_to(path)
+    run("--complete", f"--registry={link}")
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text())[0]["output_dim"] == ENTRIES[0]["output_dim"]
+
+
 def test_check_goes_on_after_failures(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     failing = [
         small_entry("squeezenet1_0", "no_such_layer", "pool", 512),
@@ -125,6 +143,22 @@ def test_check_without_the_network_says_what_helps(
     run("--check", f"--registry={path}", "--random_weights=true")
 
 
+@pytest.mark.usefixtures("no_forward_pass")
+@pytest.mark.parametrize("form", ["list", "object"])
+def test_complete_writes_what_entries_leave_out(arena: Arena, form: str) -> None:
+    whole = [{**ENTRIES[0], "notes": "\u00e9tude"}, {**ENTRIES[1], "layer": "conv5", "embedding": "pool"}]
+    short = [shortened(whole[0]), whole[1], shortened(small_entry("squeezenet1_0", "no_such_layer", "pool", 512))]
+    path = arena.write("registry.json", short if form == "list" else {"models": short})
+    with pytest.raises(SystemExit):
+        run("--complete", f"--registry={path}")
+    written = json.loads(path.read_text())
+    assert (written if form == "list" else written["models"]) == [*whole, short[2]]
+    assert "\u00e9tude" in path.read_text(encoding="utf-8")
+    before = path.stat().st_mtime_ns
+    run("--complete", f"--registry={path}", f"--models=[{ENTRIES[0]['model_name']}]")
+    assert path.stat().st_mtime_ns == before, "what is complete is not written again"
+
+
 UNKNOWN = {
     "resnet50": "a model of several libraries; give torchvision:resnet50 or timm:resnet50",
     "resnet5000": "is not a model of torchvision or timm",
@@ -135,8 +169,8 @@ UNKNOWN = {
 }
 MISTAKES: list[tuple[list[str], str]] = [
     *(([f"--make={name}", "--output=made.json"], words) for name, words in UNKNOWN.items()),
-    ([], "make, check: none is given"),
-    (["--make= "], "make, check: none is given"),
+    ([], "make, check, complete: none is given"),
+    (["--make= "], "make, check, complete: none is given"),
     (["--make=shufflenet_v2_x0_5"], "output: is missing"),
     (["--make=shufflenet_v2_x0_5", "--output=made.json", "--registry=b.json"], "registry: 'b.json' is given with make"),
     (["--make=a a", "--output=made.json"], "none of them twice"),

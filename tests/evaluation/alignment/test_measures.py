@@ -59,6 +59,21 @@ def test_results_are_what_the_measures_give_and_stand_side_by_side(
         assert ("biased" in printed) == described.has_debiased
 
 
+# Subsets are searched by one function for all measures: one with a matrix of products, and one without.
+@pytest.mark.parametrize("measure", ["rbf_cka", "procrustes"])
+def test_models_that_agree_most_by_another_measure(arena: Arena, measure: str) -> None:
+    folder = arena.evaluate("cka-search", "--team=blue", "--size=2", f"--measure={measure}")
+    search = json.loads((folder / "search.json").read_text())
+    compare(arena, measure, f"--output={arena.folder / 'all'}")
+    document = json.loads((arena.folder / "all" / f"{measure}.json").read_text())
+    matrix = np.array(document["pairwise"]["biased"]) - np.eye(len(MODELS))
+    assert search["measure"] == measure
+    assert search["score"] == pytest.approx(matrix.max())
+    chosen = json.loads((folder / "submission.json").read_text())["models"]
+    first, second = (MODELS.index(name) for name in chosen)
+    assert matrix[first, second] == matrix.max()
+
+
 def test_a_measure_that_is_undefined_names_the_model(arena: Arena, refused: Callable[..., str]) -> None:
     arena.write("catalog.jsonl", "".join(json.dumps(stimulus) + "\n" for stimulus in arena.stimuli[:8]))
     for measure, reason in (("mutual_knn", "each of which needs 10 others"), ("pwcca", "directions")):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headstart.evaluation.alignment.score_log import append_score, log_folder
+from headstart.evaluation.alignment.score_log import append_score, log_folder, read_scores
 from headstart.output.errors import UserError
 from headstart.tests.material.root import ROOT
 
@@ -40,15 +40,20 @@ def test_scores_are_appended_as_lines(tmp_path: Path) -> None:
     assert path == tmp_path / "deep" / "folder" / "scores.jsonl"
     assert read(path) == records
     assert path.read_bytes().count(b"\n") == 2
+    append_score(path.parent, {"b": {"a": None, "c": 2}, "score": -1e-17})
+    assert path.read_text().splitlines()[2] == path.read_text().splitlines()[1], "the order of keys has no effect"
 
 
-def test_a_cut_line_costs_no_other(tmp_path: Path) -> None:
-    path = append_score(tmp_path, {"score": 1})
-    with path.open("ab") as file:
-        file.write(b'{"score": 2, "te')
-    append_score(tmp_path, {"score": 3})
-    first, _, last = path.read_text().splitlines()
-    assert [json.loads(line)["score"] for line in (first, last)] == [1, 3]
+def test_cut_lines_cost_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for index, cut in enumerate([b'{"score": 2, "te', b"\xff\xfe", b'{"score": 2}\n{"sco\n\n{', b"12"]):
+        folder = tmp_path / str(index)
+        path = append_score(folder, {"score": 1})
+        with path.open("ab") as file:
+            file.write(cut)
+        append_score(folder, {"score": 3})
+        assert [score["score"] for score in read_scores(folder) if score["score"] != 2] == [1, 3]
+        count = "2 lines are" if b"\n" in cut else "1 line is"
+        assert capsys.readouterr().err == f"WARNING: {str(path)!r}: {count} left out, cut off while written\n"
 
 
 def test_line_is_on_the_disk_before_the_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +82,11 @@ def test_scores_that_cannot_be_logged(tmp_path: Path, monkeypatch: pytest.Monkey
         with pytest.raises(ValueError, match="JSON compliant"):
             append_score(tmp_path, {"score": value})
     assert list(tmp_path.iterdir()) == []
+    for name, make in (("pipe", os.mkfifo), ("folder", os.mkdir)):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name / "scores.jsonl")
+        with pytest.raises(UserError, match=r"^log_dir: .* \(it is not a regular file\); choose another"):
+            append_score(tmp_path / name, {"score": 1})
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"^log_dir: .*scores\.jsonl' .*choose another folder with --log_dir or H"):
         append_score(tmp_path / "file" / "log", {"score": 1})

@@ -1,6 +1,8 @@
 """Registries and submissions may leave out and add fields since version 1.1 of the contract, and are scored."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,12 +62,27 @@ def test_measured_width_is_held_to(arena: Arena, custom: Callable[[int], None], 
     arena.score(arena.red([5, 6, 7]), allowed)
 
 
+def test_widths_that_cannot_be_kept(
+    arena: Arena, custom: Callable[[int], None], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    custom(5)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "measured_widths").write_text("")
+    options = ["--extraction.allow_modules=[mine]", f"--extraction.cache_dir={tmp_path / 'cache'}"]
+    text = refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
+    assert "extraction.cache_dir: " in text
+    assert "measured_widths' cannot be written (File exists); choose another folder" in text
+
+
 def test_submission_that_names_layers(arena: Arena) -> None:
     named = [{"model_name": entry["model_name"], "layer_name": entry["layer"]} for entry in ENTRIES]
     document = arena.score(arena.write("named.json", {"models": named}))
     plain = arena.score(arena.blue(*MODELS), output="plain")
     assert (document["contract_version"], plain["contract_version"]) == ("1.1", "1.0")
     assert document["score"] == plain["score"]
+    (arena.folder / "entry").mkdir()
+    arena.write("entry/train.jsonl", "".join(json.dumps(row) + "\n" for row in named))
+    assert arena.score(arena.folder / "entry", output="data_set")["pairwise"] == document["pairwise"]
 
 
 def test_random_weights_instead_of_pretrained_ones(

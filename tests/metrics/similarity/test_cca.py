@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.linalg import eigh, subspace_angles
+from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA
 
 from headstart.metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
@@ -25,6 +26,13 @@ def mean_cosine(x: Array, y: Array) -> float:
 def test_mean_cca_equals_scipy(shape: tuple[int, int, int]) -> None:
     x, y = embeddings(*shape)
     assert pairwise_cca([x, y])[0][0, 1] == pytest.approx(mean_cosine(x, y), abs=1e-10)
+
+
+def test_mean_cca_equals_scikit_learn() -> None:
+    x, y = embeddings(60, 6, 3)
+    variates = CCA(n_components=3, tol=1e-10, max_iter=10_000).fit_transform(x, y)
+    correlations = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(each.T for each in variates), strict=True)]
+    assert pairwise_cca([x, y])[0][0, 1] == pytest.approx(np.mean(correlations), abs=1e-6)
 
 
 @pytest.mark.parametrize("variance", [0.5, 0.9, 0.99, 1])
@@ -79,6 +87,14 @@ def test_as_many_directions_as_stimuli_are_refused(compute: Callable[..., tuple[
     x, y = np.random.default_rng(0).standard_normal((12, 3)), np.random.default_rng(1).standard_normal((12, width))
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: \w+ is undefined where .* 12 stimuli can have, 11; give"):
         compute([x, y])
+
+
+def test_axes_of_equal_strength_are_refused_where_they_span_everything() -> None:
+    x = np.random.default_rng(0).standard_normal((12, 3))
+    with pytest.raises(
+        ValueError, match=r"^embeddings\[1\]: SVCCA is undefined where .* 12 stimuli can have, 11; give"
+    ):
+        pairwise_svcca([x, np.eye(12)])
 
 
 def test_directions_in_common_whatever_they_are_leave_pwcca_open() -> None:

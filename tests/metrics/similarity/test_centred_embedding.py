@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from headstart.metrics import linear_cka, pairwise_cka
+from headstart.metrics import linear_cka, mean_pairwise_cka, pairwise_cka
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 from headstart.metrics.similarity.procrustes import pairwise_procrustes
 
@@ -26,6 +26,7 @@ def test_tensors_equal_arrays_of_float64(dtype: torch.dtype, debiased: bool) -> 
     assert linear_cka(x, y, debiased) == pytest.approx(expected, abs=1e-12)
     trained = x.clone().requires_grad_() if dtype.is_floating_point else x
     assert linear_cka(trained, y.double().numpy(), debiased) == pytest.approx(expected, abs=1e-12)
+    assert mean_pairwise_cka([x, y], debiased) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, np.int64, np.bool_, np.longdouble])
@@ -40,13 +41,20 @@ def test_tensors_on_the_cpu_are_not_copied() -> None:
     assert CentredEmbedding.read(x, "x", False).values.ctypes.data == x.data_ptr()
 
 
+def test_embeddings_are_left_as_they_are() -> None:
+    x, before = GOOD.copy(), GOOD.copy()
+    mean_pairwise_cka([x, pairwise_cka([x, x])[[0, 1, 0, 1, 0, 1]] + x[:, :2]])
+    np.testing.assert_array_equal(x, before)
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         (GOOD[0], r"shape \[3\], but a matrix \[stimuli, dim\] is needed"),
         (GOOD[:5], r"5 rows, but (x|embeddings\[0\]) has 6"),
-        (GOOD[:1], "1 rows, but .* needs at least"),
-        (GOOD[:0], "0 rows, but .* needs at least"),
+        (GOOD[:1], "1 rows, but .* needs at least [24]"),
+        (GOOD[:0], "0 rows, but .* needs at least [24]"),
         (GOOD + 1j, "must be real numbers, not complex128"),
         (np.where(GOOD[2, 1] == GOOD, np.nan, GOOD), "contains NaN or infinity"),
         (np.full((6, 3), 1e8 / 3, dtype=np.float32), "undefined where all rows are equal"),
@@ -63,11 +71,12 @@ def test_tensors_on_the_cpu_are_not_copied() -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_refused(bad: Any, message: str) -> None:
+def test_refused(bad: Any, message: str, debiased: bool) -> None:
     with pytest.raises(ValueError, match=rf"^y[: ].*{message}"):
-        linear_cka(GOOD, bad)
-    with pytest.raises(ValueError, match=rf"^embeddings\[2\][: ].*{message}"):
-        pairwise_cka([GOOD, GOOD, bad], debiased=True)
+        linear_cka(GOOD, bad, debiased)
+    for many in (pairwise_cka, mean_pairwise_cka):
+        with pytest.raises(ValueError, match=rf"^embeddings\[2\][: ].*{message}"):
+            many([GOOD, GOOD, bad], debiased)
 
 
 @pytest.mark.parametrize("n", [10, 100_000])
@@ -105,11 +114,24 @@ def test_neither_scale_nor_few_rows_make_constants() -> None:
     assert 0 < linear_cka(np.arange(3000).reshape(1000, 3) % 7, rows) <= 1
 
 
+def test_rounded_noise_is_refused_and_a_little_more_is_not() -> None:
+    generator = np.random.default_rng(0)
+    noise, mean = generator.uniform(-1, 1, (500, 40)), generator.uniform(1, 2, 40)
+    unit = np.finfo(np.float32).eps / 2
+    other = generator.standard_normal((500, 3))
+    # A forward pass whose values are exact but for their rounding, and one whose values are not.
+    with pytest.raises(ValueError, match="up to rounding to float32"):
+        linear_cka(other, (mean + unit / 4 * noise).astype(np.float32))
+    assert linear_cka(other, (mean + 4 * unit * noise).astype(np.float32)) < 0.2
+
+
 @pytest.mark.parametrize("bad", [np.eye(6), np.eye(6)[:, :1], 3 * np.eye(6) + 100])
 def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float64]) -> None:
     assert 0 < linear_cka(GOOD, bad) < 1
     with pytest.raises(ValueError, match=r"^y: debiased CKA is undefined"):
         linear_cka(GOOD, bad, debiased=True)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: debiased CKA is undefined"):
+        mean_pairwise_cka([GOOD, bad], debiased=True)
 
 
 @pytest.mark.parametrize("far", [1e4, 1e6, 1e7])
@@ -133,3 +155,20 @@ def fractions_hsic(x: NDArray[np.float64], y: NDArray[np.float64]) -> Fraction:
     np.fill_diagonal(l, 0)
     crossed = Fraction(2, n - 2) * (k @ l).sum()
     return Fraction((k * l).sum() + k.sum() * l.sum() / ((n - 1) * (n - 2)) - crossed)
+
+
+@pytest.mark.parametrize(("debiased", "fewest"), [(False, 2), (True, 4)])
+def test_fewest_rows(debiased: bool, fewest: int) -> None:
+    generator = np.random.default_rng(0)
+    x, y = generator.standard_normal((fewest, 5)), generator.standard_normal((fewest, 3))
+    assert -1 <= linear_cka(x, y, debiased) <= 1
+    with pytest.raises(ValueError, match=f"^x: {fewest - 1} rows, but .* needs at least {fewest}"):
+        linear_cka(x[1:], y[1:], debiased)
+
+
+def test_too_few_embeddings() -> None:
+    with pytest.raises(ValueError, match=r"^embeddings: none given"):
+        pairwise_cka([])
+    for many in ([], [GOOD]):
+        with pytest.raises(ValueError, match=f"^embeddings: {len(many)} given, at least 2"):
+            mean_pairwise_cka(many)

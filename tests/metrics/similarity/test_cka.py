@@ -4,18 +4,20 @@ import itertools
 import math
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from headstart.metrics import biased_and_debiased_cka, linear_cka, pairwise_cka
-from headstart.metrics.similarity import cka
+from headstart.metrics import arrays, biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
+from headstart.metrics.similarity import centred_embedding, cka
+from headstart.metrics.similarity.gram_products import GramProducts
 from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
@@ -79,6 +81,14 @@ def test_debiased_equals_the_u_statistic() -> None:
     assert linear_cka(x, y, debiased=True) == pytest.approx(by(u_statistic_hsic, x, y), abs=1e-11)
 
 
+def test_biased_equals_the_form_by_principal_components() -> None:
+    # Kornblith et al., ICML 2019, equation 14.
+    x, y = embeddings(30, 8, 50)
+    (u, a, _), (v, b, _) = (np.linalg.svd(values - values.mean(0), full_matrices=False) for values in (x, y))
+    weighted = (a[:, None] ** 2 * b**2 * (u.T @ v) ** 2).sum()
+    assert linear_cka(x, y) == pytest.approx(weighted / ((a**4).sum() * (b**4).sum()) ** 0.5, abs=1e-12)
+
+
 def test_biased_of_single_features_is_the_squared_correlation() -> None:
     x, y = embeddings(25, 1, 1)
     assert linear_cka(x, y) == pytest.approx(stats.pearsonr(x[:, 0], y[:, 0]).statistic ** 2, abs=1e-12)
@@ -93,6 +103,33 @@ def test_noise_looks_alike_where_biased_and_not_where_debiased(n: int, expected:
 
 
 @BOTH
+@SHAPES
+def test_symmetric_and_one_with_itself(shape: tuple[int, int, int], debiased: bool) -> None:
+    x, y = embeddings(*shape)
+    assert linear_cka(x, y, debiased) == pytest.approx(linear_cka(y, x, debiased), abs=1e-12)
+    assert linear_cka(x, x, debiased) == pytest.approx(1, abs=1e-12)
+    assert linear_cka(x, x, debiased) <= 1
+    assert linear_cka(x, y, debiased) < 0.9999
+
+
+@BOTH
+@SHAPES
+def test_invariant_to_orthogonal_maps_scaling_and_translation(shape: tuple[int, int, int], debiased: bool) -> None:
+    x, y = embeddings(*shape)
+    rotation = stats.ortho_group.rvs(shape[1], random_state=0) if shape[1] > 1 else -np.ones((1, 1))
+    moved = 7 * x @ rotation + np.linspace(-100, 100, shape[1])
+    assert linear_cka(moved, y, debiased) == pytest.approx(linear_cka(x, y, debiased), abs=1e-9)
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [(40, 5, 3), (12, 30, 4), (12, 30, 40)])
+def test_not_invariant_to_other_linear_maps(shape: tuple[int, int, int], debiased: bool) -> None:
+    x, y = embeddings(*shape)
+    stretched = x * np.geomspace(1, 30, shape[1])
+    assert abs(linear_cka(stretched, y, debiased) - linear_cka(x, y, debiased)) > 0.01
+
+
+@BOTH
 def test_far_from_the_origin(debiased: bool) -> None:
     x, y = (values.astype(np.float32) for values in embeddings(50, 20, 30))
     far = (x + np.float32(1000)).astype(np.float32)
@@ -103,7 +140,7 @@ def test_far_from_the_origin(debiased: bool) -> None:
 @BOTH
 @pytest.mark.parametrize("block_bytes", [1, 2**12, 2**28])
 @pytest.mark.parametrize("n", [17, 100])
-def test_matrix_equals_the_loop_over_pairs(
+def test_matrix_and_mean_equal_the_loop_over_pairs(
     n: int, block_bytes: int, debiased: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = embeddings(n, 3, 40, 5, 12)
@@ -113,6 +150,8 @@ def test_matrix_equals_the_loop_over_pairs(
     np.testing.assert_allclose(matrix, expected, atol=1e-10)
     np.testing.assert_array_equal(matrix, matrix.T)
     np.testing.assert_array_equal(matrix.diagonal(), 1)
+    mean = expected[np.triu_indices(4, 1)].mean()
+    assert mean_pairwise_cka(iter(many), debiased) == pytest.approx(mean, abs=1e-10)
     assert linear_cka(many[0], many[1], debiased) == pytest.approx(expected[0, 1], abs=1e-10)
 
 
@@ -141,6 +180,47 @@ def test_orthogonal_embeddings_are_never_below_zero() -> None:
         basis = np.linalg.qr(np.column_stack([np.ones(40), basis]))[0][:, 1:40]
         x, y, z = (basis[:, part::3] @ generator.standard_normal((13, 60)) for part in range(3))
         assert pairwise_cka([x, y, z]).min() >= 0
+        assert 0 <= mean_pairwise_cka([x, y, z]) < 1e-12
+
+
+def test_unrelated_embeddings_have_a_mean_of_zero() -> None:
+    corners = np.array(list(itertools.product([-1, 1], repeat=4)))
+    columns = [corners[:, [i]] for i in range(4)]
+    assert mean_pairwise_cka(columns) == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(pairwise_cka(columns), np.eye(4), atol=1e-12)
+    pair = by(song_hsic, columns[0], columns[1])
+    assert pair < -0.01
+    assert mean_pairwise_cka(columns, debiased=True) == pytest.approx(pair, abs=1e-12)
+
+
+@BOTH
+def test_equal_embeddings_have_a_mean_of_one(debiased: bool) -> None:
+    (x,) = embeddings(30, 8)
+    assert mean_pairwise_cka([x] * 5, debiased) == pytest.approx(1, abs=1e-12)
+    assert mean_pairwise_cka([x] * 5, debiased) <= 1
+
+
+def test_one_embedding_has_a_matrix() -> None:
+    np.testing.assert_array_equal(pairwise_cka(embeddings(10, 3)), [[1]])
+
+
+@pytest.mark.parametrize("n", [17, 100])
+def test_both_estimates_from_one_pass(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = embeddings(n, 3, 40, 5, 12)
+    expected = pairwise_cka(many), pairwise_cka(many, debiased=True)
+    passes = []
+    compute = cka._products
+
+    def count(read: list[centred_embedding.CentredEmbedding]) -> GramProducts:
+        passes.append(len(read))
+        return compute(read)
+
+    monkeypatch.setattr(cka, "_products", count)
+    biased, debiased = biased_and_debiased_cka(iter(many))
+    assert passes == [4]
+    np.testing.assert_array_equal(biased, expected[0])
+    assert debiased is not None
+    np.testing.assert_array_equal(debiased, expected[1])
 
 
 @pytest.mark.parametrize("odd", [np.eye(6), np.eye(6)[:, :1]])
@@ -150,6 +230,43 @@ def test_the_debiased_estimate_is_left_out_where_it_is_undefined(odd: Array) -> 
         biased, debiased = biased_and_debiased_cka(many)
         np.testing.assert_array_equal(biased, pairwise_cka(many))
         assert debiased is None
+    for wrong, message in (
+        (np.ones((6, 2)), "all rows are equal"),
+        (np.full((6, 2), np.nan), "NaN"),
+        (y[1:], "5 rows"),
+    ):
+        with pytest.raises(ValueError, match=rf"^embeddings\[1\]: .*{message}"):
+            biased_and_debiased_cka([x, wrong])
+
+
+@BOTH
+@pytest.mark.parametrize("n", [17, 100])
+def test_tensors_elsewhere_are_computed_with_there(n: int, debiased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Stands in for an accelerator: tensors are kept as tensors.
+    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**12)
+    many = embeddings(n, 3, 40, 5, 12)
+    expected = pairwise_cka(many, debiased), mean_pairwise_cka(many, debiased)
+    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
+    tensors = [torch.from_numpy(each) for each in many]
+    assert isinstance(centred_embedding.CentredEmbedding.read(tensors[0], "x", debiased).mean, torch.Tensor)
+    np.testing.assert_allclose(pairwise_cka(tensors, debiased), expected[0], atol=1e-12)
+    assert mean_pairwise_cka(tensors, debiased) == pytest.approx(expected[1], abs=1e-12)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: .* undefined where all rows are equal"):
+        pairwise_cka([tensors[0], torch.ones(n, 2)], debiased)
+
+
+def test_embeddings_may_come_from_a_generator_one_at_a_time() -> None:
+    many = embeddings(20, 3, 40, 5)
+    drawn = []
+
+    def generate() -> Iterator[Array]:
+        for i, x in enumerate(many):
+            drawn.append(i)
+            yield x.copy()
+
+    assert mean_pairwise_cka(generate()) == mean_pairwise_cka(many)
+    np.testing.assert_array_equal(pairwise_cka(generate()), pairwise_cka(many))
+    assert drawn == [0, 1, 2, 0, 1, 2]
 
 
 @pytest.mark.parametrize(("scale", "without", "lost"), [(1e-3, 0.89, 0.045), (1, 0.89, 0)])

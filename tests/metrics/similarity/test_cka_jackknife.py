@@ -68,12 +68,12 @@ def test_intervals_hold_the_cka_of_the_population() -> None:
 
     x, y = draw(200_000)
     truth = linear_cka(x, y)
-    holds = 0
+    held = 0
     for _ in range(200):
         low, high = cka_intervals(draw(200)).mean
-        holds += low <= truth <= high
+        held += low <= truth <= high
     # 95 % of 200, within three standard deviations and a little for the bias of CKA.
-    assert 178 <= holds <= 199
+    assert 178 <= held <= 199
 
 
 def test_a_stimulus_without_which_all_are_one_point_has_no_interval() -> None:
@@ -102,6 +102,14 @@ def test_one_embedding_has_no_mean() -> None:
     intervals = cka_intervals(embeddings(9, 4))
     np.testing.assert_array_equal(intervals.low, [[1]])
     assert np.isnan(intervals.mean).all()
+
+
+def test_mistakes_are_named() -> None:
+    x, y = embeddings(8, 3, 4)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: a similarity is undefined where all rows are equal"):
+        cka_intervals([x, np.ones((8, 2))])
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: 7 rows"):
+        cka_intervals([x, y[1:]])
 
 
 @pytest.mark.parametrize("n", [9, 90])

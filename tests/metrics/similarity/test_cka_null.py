@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics import arrays, biased_and_debiased_cka, calibrated_cka, linear_cka
+from headstart.metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
 from headstart.metrics.similarity import cka, permutation_moments
 
 Array = NDArray[np.float64]
@@ -34,12 +34,6 @@ def gram(x: Array) -> Array:
     return product / float(np.linalg.norm(product))
 
 
-def null_of(x: Array, y: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the null."""
-    calibrated = calibrated_cka([x, y])
-    return float(calibrated.null_mean[0, 1]), float(calibrated.null_sd[0, 1])
-
-
 def under_permutations(x: Array, y: Array, orders: list[tuple[int, ...]]) -> Array:
     k, l = gram(x), gram(y)  # noqa: E741
     return np.array([(k * l[np.ix_(order, order)]).sum() for order in orders])
@@ -49,28 +43,37 @@ def under_permutations(x: Array, y: Array, orders: list[tuple[int, ...]]) -> Arr
 def test_moments_are_those_over_all_permutations(shape: tuple[int, int, int]) -> None:
     x, y = embeddings(*shape)
     values = under_permutations(x, y, list(itertools.permutations(range(shape[0]))))
-    assert null_of(x, y) == pytest.approx((values.mean(), values.std()), abs=1e-12)
+    mean, sd = cka_null(x, y)
+    assert mean == pytest.approx(values.mean(), abs=1e-12)
+    assert sd == pytest.approx(values.std(), abs=1e-12)
     assert calibrated_cka([x, y]).null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=1e-9)
+
+
+def test_permuted_cka_is_what_the_moments_are_of() -> None:
+    x, y = embeddings(6, 3, 8)
+    values = [linear_cka(x, y[list(order)]) for order in itertools.permutations(range(6))]
+    assert cka_null(x, y) == pytest.approx((np.mean(values), np.std(values)), abs=1e-12)
 
 
 def test_moments_are_those_of_drawn_permutations() -> None:
     generator = np.random.default_rng(0)
     x, y = (generator.standard_normal((60, d)) * np.arange(1, d + 1) ** -0.1 for d in (40, 90))
     values = under_permutations(x, y, [tuple(generator.permutation(60)) for _ in range(20_000)])
-    mean, sd = null_of(x, y)
-    assert mean == pytest.approx(values.mean(), abs=1e-4)
-    assert sd == pytest.approx(values.std(), rel=0.01)
+    null = cka_null(x, y)
+    assert null.mean == pytest.approx(values.mean(), abs=1e-4)
+    assert null.sd == pytest.approx(values.std(), rel=0.01)
     calibrated = calibrated_cka([x, y])
     assert calibrated.null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=0.1)
-    assert calibrated.null_quantile[0, 1] == pytest.approx(np.quantile(values, 0.95), abs=0.1 * sd)
+    assert calibrated.null_quantile[0, 1] == pytest.approx(np.quantile(values, 0.95), abs=0.1 * null.sd)
 
 
 @pytest.mark.parametrize("form", ["_gram_form", "_feature_form"])
 def test_both_forms_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = embeddings(30, 9, 20)
-    expected = null_of(x, y)
+    expected = cka_null(x, y)
     monkeypatch.setattr(cka, "_products", getattr(cka, form))
-    assert null_of(x, y) == pytest.approx(expected, rel=1e-10)
+    assert cka_null(x, y) == pytest.approx(expected, rel=1e-10)
+    assert calibrated_cka([x, y]).null_sd[0, 1] == pytest.approx(expected.sd, rel=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-70, 1e-3, 1e70])
@@ -89,7 +92,7 @@ def test_matrices_hold_what_pairs_give() -> None:
     assert calibrated.debiased is not None
     np.testing.assert_array_equal(calibrated.debiased, debiased)
     for (i, x), (j, y) in itertools.product(enumerate(many), repeat=2):
-        assert (calibrated.null_mean[i, j], calibrated.null_sd[i, j]) == pytest.approx(null_of(x, y), rel=1e-10)
+        assert (calibrated.null_mean[i, j], calibrated.null_sd[i, j]) == pytest.approx(cka_null(x, y), rel=1e-10)
     np.testing.assert_allclose(calibrated.z, (biased - calibrated.null_mean) / calibrated.null_sd)
     expected = np.maximum(0, (biased - calibrated.null_quantile) / (1 - calibrated.null_quantile))
     np.testing.assert_allclose(calibrated.calibrated, expected, atol=1e-15)
@@ -144,6 +147,17 @@ def test_unrelated_embeddings_are_told_from_related_ones() -> None:
     assert 0.1 < related.calibrated[0, 1] < related.biased[0, 1]
 
 
+@pytest.mark.slow
+def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
+    x, y = embeddings(1200, 30, 50)
+    estimated = calibrated_cka([x, y])
+    centred = [each - each.mean(axis=0) for each in (x, y)]
+    # The null of many stimuli is that of a weighted sum of squares of normal variables.
+    eigenvalues = [np.linalg.eigvalsh(each.T @ each) for each in centred]
+    second, third = (math.prod(float((each**power).sum()) for each in eigenvalues) for power in (2, 3))
+    assert estimated.null_skewness[0, 1] == pytest.approx(8**0.5 * third / second**1.5, rel=0.1)
+
+
 def test_estimates_from_drawn_rows_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
     many = embeddings(300, 40, 300, 5)
     exact = calibrated_cka(many)
@@ -157,7 +171,9 @@ def test_estimates_from_drawn_rows_are_near(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_two_stimuli_have_a_null_without_spread() -> None:
     x, y = embeddings(2, 3, 4)
-    assert null_of(x, y) == (pytest.approx(1), 0)
+    mean, sd = cka_null(x, y)
+    assert mean == pytest.approx(1)
+    assert sd == 0
     calibrated = calibrated_cka([x, y])
     assert np.isnan(calibrated.z).all()
     np.testing.assert_array_equal(calibrated.p, 1)
@@ -171,17 +187,26 @@ def test_two_stimuli_have_a_null_without_spread() -> None:
 
 def test_rows_at_one_distance_have_a_null_without_spread() -> None:
     (y,) = embeddings(6, 4)
-    assert null_of(np.eye(6), y) == (pytest.approx(linear_cka(np.eye(6), y), rel=1e-12), 0)
+    null = cka_null(np.eye(6), y)
+    assert null.mean == pytest.approx(linear_cka(np.eye(6), y), rel=1e-12)
+    assert null.sd == 0
     calibrated = calibrated_cka([np.eye(6), y])
     assert math.isnan(calibrated.z[0, 1])
     assert calibrated.p[0, 1] == 1
     assert calibrated.null_sd[1, 1] > 0
 
 
-def test_a_level_that_is_no_quantile() -> None:
+def test_mistakes_are_named() -> None:
+    x, y = embeddings(8, 3, 4)
+    with pytest.raises(ValueError, match=r"^y: a similarity is undefined where all rows are equal"):
+        cka_null(x, np.ones((8, 2)))
+    with pytest.raises(ValueError, match=r"^y: 7 rows"):
+        cka_null(x, y[1:])
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: a similarity is undefined where all rows are equal"):
+        calibrated_cka([x, np.ones((8, 2))])
     for level in (0, 1, math.nan):
         with pytest.raises(ValueError, match=r"^level: "):
-            calibrated_cka(embeddings(8, 3, 4), level)
+            calibrated_cka([x, y], level)
 
 
 def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """RSA against SciPy's distances and correlations; invariances and mistakes are tested with the catalogue."""
 
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -76,3 +77,16 @@ def test_undefined_values_are_named(compute: Callable[..., tuple[Array, None]]) 
     x[2] *= 1e170
     with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* squares exceed float64"):
         compute([x])
+
+
+def test_pearson_keeps_no_dissimilarities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**20)
+    values = np.random.default_rng(0).standard_normal((12, 800, 16), dtype=np.float32)
+    tracemalloc.start()
+    try:
+        pairwise_rsa_pearson(values)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # The dissimilarities would take 31 MB.
+    assert peak < 6e6

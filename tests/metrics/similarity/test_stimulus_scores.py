@@ -1,12 +1,16 @@
 """The search for stimuli that models disagree on, against double-centred Gram matrices of every subset."""
 
 import tracemalloc
+from collections.abc import Iterable
 from itertools import combinations, islice
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from headstart.metrics.similarity.stimulus_scores import StimulusScores
+from headstart.metrics.similarity.catalogue import SimilarityMeasure
+from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
 from headstart.metrics.similarity.subset_search import UNDEFINED, Found, SubsetScores, random_scores, search_subsets
 from headstart.tests.material.catalogs import Embeddings, make_catalog, mean_cka, with_copies
 
@@ -43,6 +47,22 @@ def test_small_catalogs(size: int) -> None:
     found = find(StimulusScores(embeddings), size, steps=200)
     assert found.members == best
     assert found.score == pytest.approx(1 - mean_cka(embeddings, best), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_disagreement_is_found(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    planted = np.sort(generator.choice(60, 12, replace=False))
+    agreed = np.setdiff1d(np.arange(60), planted)
+    # Two far groups that all models see alike, whatever the rotation, and stimuli between that each sees its own way.
+    shared = generator.normal(size=(60, 4)) + 20 * generator.choice([-1, 1], 60)[:, None] * np.eye(4)[0]
+    embeddings: Embeddings = []
+    for _ in range(5):
+        embedding = shared @ np.linalg.qr(generator.normal(size=(4, 4)))[0]
+        embedding[planted] = generator.normal(size=(12, 4))
+        embeddings.append(embedding)
+    assert mean_cka(embeddings, agreed.tolist()) == pytest.approx(1)
+    assert set(find(StimulusScores(embeddings), 8).members) <= set(planted.tolist())
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -107,3 +127,42 @@ def test_memory_does_not_grow_with_the_square_of_the_catalog() -> None:
     tracemalloc.stop()
     # About the embeddings, which are read in parts; a Gram matrix would have 1.6 GB.
     assert peak < 3 * sum(each.nbytes for each in embeddings)
+
+
+def signs_that_agree(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Count the stimuli whose first column has the same sign; undefined where an embedding is all positive."""
+    signs = np.stack([np.sign(np.asarray(each)[:, 0]) for each in embeddings])
+    for i, row in enumerate(signs):
+        if (row > 0).all():
+            raise ValueError(f"embeddings[{i}]: undefined")
+    return (signs[:, None] == signs).mean(axis=2), None
+
+
+SIGNS = SimilarityMeasure("agreement of signs", signs_that_agree, frozenset(), "this test, 2026")
+
+
+def test_any_measure_against_every_subset() -> None:
+    embeddings = make_catalog(9, seed=1, widths=(2, 3, 4))
+    for each in embeddings:
+        each -= np.median(each, axis=0)
+    values: dict[tuple[int, ...], float] = {}
+    for subset in combinations(range(9), 4):
+        chosen = [each[list(subset)] for each in embeddings]
+        if not any((each[:, 0] > 0).all() for each in chosen):
+            matrix, _ = signs_that_agree(chosen)
+            values[subset] = 1 - float(np.mean([matrix[i, j] for i, j in combinations(range(3), 2)]))
+    found = find(MeasuredStimuli(SIGNS, embeddings), 4, steps=100)
+    assert found.score == pytest.approx(max(values.values()))
+    assert values[found.members] == pytest.approx(found.score)
+
+
+def test_undefined_subsets_are_passed_over() -> None:
+    embeddings = [np.abs(each) for each in make_catalog(30, seed=0, widths=(2, 2))]
+    for each in embeddings:
+        each[7, 0] = -1
+    scores = MeasuredStimuli(SIGNS, embeddings)
+    assert 7 in find(scores, 3).members
+    assert random_scores(scores, 3, 10).min() >= 0
+    embeddings[1][7, 0] = 1
+    with pytest.raises(ValueError, match=r"embeddings\[1\]: undefined"):
+        MeasuredStimuli(SIGNS, embeddings)

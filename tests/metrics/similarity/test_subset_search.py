@@ -1,6 +1,6 @@
 """The search for models that agree, against every subset."""
 
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 import numpy as np
 import pytest
@@ -48,6 +48,21 @@ def test_scores_with_and_without_each(size: int) -> None:
         np.testing.assert_allclose(scores.leaving(members), left, atol=1e-12)
 
 
+def test_no_exchange_improves_a_large_search() -> None:
+    matrix = similarities(70, seed=1)
+    found = find(matrix, 6, steps=60)
+    for leaver, joiner in product(found.members, set(range(70)) - set(found.members)):
+        neighbour = (*(set(found.members) - {leaver}), joiner)
+        assert mean_pair(matrix, neighbour) <= found.score + 1e-9
+
+
+def test_a_planted_family_is_found() -> None:
+    matrix = similarities(100, seed=0) / 2
+    family = tuple(range(3, 100, 10))
+    matrix[np.ix_(family, family)] += 0.3
+    assert find(matrix, len(family)).members == family
+
+
 def test_a_family_that_growth_misses_is_found() -> None:
     # Every growth from the family goes astray to a decoy; the trap is a subset that no exchange leaves.
     family, trap, decoys = np.arange(5), np.arange(5, 10), np.arange(10, 15)
@@ -64,6 +79,14 @@ def test_results_depend_on_the_seed_alone_and_more_steps_are_never_worse() -> No
     assert runs[0] == runs[1]
     scores = [found.score for found in runs[0]]
     assert scores == sorted(scores)
+
+
+def test_neither_diagonal_nor_argument_matters() -> None:
+    matrix = similarities(8, seed=1)
+    other = matrix + np.diag(np.arange(8.0))
+    before = other.copy()
+    assert find(matrix, 3) == find(other, 3)
+    np.testing.assert_array_equal(other, before)
 
 
 def test_random_subsets_have_the_scores_of_subsets() -> None:
