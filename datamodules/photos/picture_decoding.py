@@ -22,8 +22,9 @@ with suppress(ImportError):
 
 # Part of the names of stored rows. Change it whenever `decode` makes another picture of the same bytes.
 DECODING = "upright, 8 bits, white and range as tagged"
-# Formats that Pillow only identifies, or hands to a program outside, as EPS to Ghostscript.
-NOT_DECODED = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
+# Formats that Pillow only identifies, hands to a program outside, as EPS to Ghostscript, or of which it reads signed
+# numbers as unsigned.
+NOT_DECODED = {"BUFR", "EPS", "FITS", "GRIB", "HDF5", "IM", "MPEG", "WMF"}
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
 # Tags of TIFF: bits of a value, its meaning, which is 0 where 0 is white, and its type, which is 2 for signed numbers.

@@ -1,6 +1,5 @@
 """Decoding in processes of its own: every picture once, in order, whatever the chunks."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,25 +31,11 @@ def test_every_picture_once_and_in_order(workers: int, ahead: bool, monkeypatch:
         assert {fault.lasting for fault in faults.values()} <= {True}
 
 
-@pytest.mark.parametrize("workers", [1, 3, 16])
-def test_processes_get_as_many_pictures_each(workers: int) -> None:
-    for side, chunk in ((8, 64), (224, 64), (224, 1000), (5000, 7)):
-        decoder = Decoder(NumberedPhotos(1), Preprocessing(side, side), workers, chunk, ahead=False)
-        assert decoder.size * side**2 <= 16 * 224**2 or decoder.size == 1
-        turns = -(-chunk // (decoder.size * workers))
-        assert (turns - 1) * decoder.size * workers < chunk <= turns * decoder.size * workers
-
-
 @pytest.mark.parametrize(("free", "workers"), [(2**30, 8), (2 * 3 * 16 * 224**2 * AHEAD * 3, 3), (2**20, 0), (0, 0)])
 def test_waiting_pictures_fit_into_shared_memory(free: int, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.datamodules.decoding.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
     decoder = Decoder(NumberedPhotos(1), Preprocessing(), 8, 64, ahead=True)
     assert decoder._loader.num_workers == workers
-
-
-def test_systems_without_a_folder_of_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(decoding, "SHARED_MEMORY", str(tmp_path / "none"))
-    assert Decoder(NumberedPhotos(1), Preprocessing(), 8, 64, ahead=True)._loader.num_workers == 8
 
 
 def test_pixels_are_those_of_the_preparation() -> None:

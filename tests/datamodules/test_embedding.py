@@ -9,10 +9,7 @@ import torch
 from PIL import Image
 
 import headstart
-from headstart.datamodules import DrawnPets, UnsplitClassFolders
-from headstart.datamodules.photos.given_pictures import read_pictures
-from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.row_computation import RowComputer
+from headstart.datamodules import DrawnPets
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
@@ -34,32 +31,6 @@ def arrays(folder: Path, *names: str) -> list[Any]:
     return [np.asarray(Image.open(folder / name)) for name in names]
 
 
-@pytest.mark.slow
-def test_folders_files_and_arrays_give_the_same(folder: Path) -> None:
-    names = ("top.png", "a/x.png", "b/1.png", "b/2.png", "b/10.png")
-    embedded = headstart.embed(folder, EMBEDDED)
-    assert embedded.shape == (5, 1280)
-    assert embedded.dtype == np.float32
-    assert np.array_equal(headstart.embed([folder / name for name in names], EMBEDDED), embedded)
-    assert np.array_equal(headstart.embed([str(folder / name) for name in names[::-1]], EMBEDDED), embedded[::-1])
-    assert np.array_equal(headstart.embed(arrays(folder, *names), EMBEDDED), embedded)
-    assert np.array_equal(headstart.embed(np.stack(arrays(folder, *names)), EMBEDDED), embedded)
-    inside = UnsplitClassFolders(str(folder)).splits()[0]
-    assert np.array_equal(headstart.embed(inside, EMBEDDED), embedded[1:])
-
-
-def test_folders_are_classes_unless_pictures_lie_beside_them(folder: Path) -> None:
-    (folder / "empty").mkdir()
-    beside = read_pictures(folder)
-    assert isinstance(beside, Photos)
-    assert beside.classes == ("photos",)
-    (folder / "top.png").unlink()
-    inside = read_pictures(folder)
-    assert isinstance(inside, Photos)
-    assert inside.classes == ("a", "b")
-    assert inside.labels.tolist() == [0, 1, 1, 1]
-
-
 def test_they_are_what_the_network_gives(folder: Path) -> None:
     backbone = build_backbone(BackboneSpec(weights="embedded").network(0))
     (picture,) = arrays(folder, "top.png")
@@ -70,28 +41,13 @@ def test_they_are_what_the_network_gives(folder: Path) -> None:
     np.testing.assert_allclose(embedded, expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
-def test_stored_rows_are_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = headstart.embed(folder, EMBEDDED)
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(RowComputer, "compute", refuse)
-    assert np.array_equal(headstart.embed(folder / "a", EMBEDDED), first[1:2])
-    with pytest.raises(AssertionError):
-        headstart.embed(folder, {"weights": "random", "preprocessing": {"resize": 32, "crop": 32}})
-
-
 @pytest.mark.parametrize(
     ("photos", "backbone", "message"),
     [
         ([], "mobilenet_v2", "photos: there are none in"),
-        ("nowhere", "mobilenet_v2", "photos: there is no folder nowhere"),
-        ([np.zeros((3, 3, 3))], EMBEDDED, r"photos: array 0 is float64 \[3, 3, 3\]; give uint8"),
         (["absent.png"], EMBEDDED, "absent.png cannot be read"),
         ([__file__], EMBEDDED, r"photos: .*test_embedding.py cannot be decoded \(no picture of a known format\)"),
         (["absent.png"], {"wieghts": "embedded"}, r"backbone.wieghts: there is no such option \(closest"),
-        (["absent.png"], "resnet19", "backbone.name: torchvision has no model 'resnet19'"),
         (
             ["absent.png"],
             {"name": "resnet18", "weights": "embedded"},

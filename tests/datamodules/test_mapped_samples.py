@@ -1,7 +1,6 @@
 """Samples that are read when they are indexed are those of a tensor in memory, to the bit."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,16 +13,13 @@ from torch import Tensor
 
 from headstart.datamodules import mapped_samples, photo_batches, sample_stream
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.mapped_samples import MappedSamples, Rows, samples_of
+from headstart.datamodules.mapped_samples import MappedSamples, Rows
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.rows import find
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.methods import kernel_ridge
 from headstart.store.gathered_rows import GatheredRows
 from headstart.tests.datamodules.conftest import TINY
-from headstart.tests.material.shipped_methods import ON_FEATURES, maker
-from headstart.tests.material.streams import adapt, begin
 
 SetUp = Callable[..., SampleStream]
 
@@ -60,24 +56,6 @@ def test_a_mask_chooses_samples_that_are_read_later(rows: Rows) -> None:
     assert isinstance(chosen, MappedSamples)
     assert chosen.shape == expected.shape
     assert torch.equal(chosen[torch.tensor([[3, 1, 3]])], expected[torch.tensor([[3, 1, 3]])])
-
-
-def test_all_samples_are_read_in_parts(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_samples, "READ_AT_ONCE", 7 * 20)
-    loaded = torch.from_numpy(np.array(rows[:]))[:, :3]
-    samples = MappedSamples(rows, first_columns)
-    assert samples.to(torch.device("cpu")) is samples
-    # The values of a device that is always there cannot be read.
-    moved = samples.to(torch.device("meta"))
-    assert (moved.shape, moved.dtype, moved.device.type) == (loaded.shape, loaded.dtype, "meta")
-
-
-def test_samples_are_mapped_beyond_the_limit_alone(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_samples, "LOADED", 50 * 5 * 4)
-    loaded: Any = samples_of(rows, first_columns)
-    assert torch.equal(loaded, torch.from_numpy(np.array(rows[:]))[:, :3])
-    monkeypatch.setattr(mapped_samples, "LOADED", 50 * 5 * 4 - 1)
-    assert isinstance(samples_of(rows, first_columns), MappedSamples)
 
 
 @pytest.fixture
@@ -118,25 +96,6 @@ def test_mapped_samples_are_fed_as_those_in_memory(
         assert expected[0].stride() == batch[0].stride()
     assert loaded.decisive() == mapped.decisive()
     assert torch.equal(loaded.validation_inputs, mapped.validation_inputs)
-
-
-@pytest.mark.parametrize("name", ON_FEATURES)
-def test_every_method_predicts_the_same_of_mapped_samples(
-    name: str, both: Callable[..., list[SampleStream]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Products with all training samples are never kept of samples that are too many for memory.
-    monkeypatch.setattr(kernel_ridge, "LARGEST_CACHE", 0)
-    logits = []
-    for stream in both(FeatureStream):
-        # A backbone with random weights has no classifier of its own.
-        head = torch.randn(20, stream.backbone.width, generator=torch.Generator().manual_seed(0))
-        start = replace(stream.start(), source_head=head, source_bias=head[:, 0])
-        assert (start.samples is None) == isinstance(stream.train_inputs, MappedSamples)
-        method = begin(maker(name)(), start)
-        for batch in stream.train_dataloader():
-            adapt(method, tuple(part.clone() for part in batch))
-        logits.append(method(stream.validation_inputs))
-    assert torch.equal(*logits)
 
 
 def test_plain_training_is_fed_mapped_samples_alike(photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,6 @@ from headstart.datamodules.orderings import (
 from headstart.output.errors import UserError
 
 
-@pytest.mark.parametrize("seed", [0, 7])
-def test_orderings_are_permutations_of_their_own(seed: int) -> None:
-    drawn = [sample_ordering(50, k, seed) for k in range(20)]
-    assert all(sorted(order.tolist()) == list(range(50)) for order in drawn)
-    assert len({tuple(order.tolist()) for order in drawn}) == 20
-    assert not np.array_equal(sample_ordering(50, 0, seed), sample_ordering(50, 0, seed + 1))
-
-
 def in_blocks(labels: list[int], shuffled: list[int]) -> list[set[int]]:
     """Return the samples of each block, found one by one: the next of each class in a shuffled order."""
     blocks: list[set[int]] = []
@@ -106,17 +98,6 @@ def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
     assert before - set(bad) < after
     assert len(after) == 20
     assert np.bincount(labels[sorted(after)]).tolist() == [10, 10]
-
-
-@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
-def test_every_class_has_its_share_of_the_selection_photos(share: float) -> None:
-    labels = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [100, 60, 40]))
-    distinct = np.random.default_rng(2).permutation(200)
-    selected = sample_selection(labels, distinct, share, 5)
-    assert len(np.unique(selected)) == len(selected) == 200 * share
-    assert np.bincount(labels[selected]) == pytest.approx(share * np.array([100, 60, 40]))
-    assert (selected == sample_validation(labels, len(selected), 5)).all()
-    assert set(sample_selection(labels, distinct, share, 6)) != set(selected)
 
 
 @pytest.mark.parametrize("copies", [2, 5])

@@ -4,13 +4,11 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.photo_stream import PhotoStream
-from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.output.errors import UserError
 from headstart.tests.material.prepared_pictures import stack
@@ -31,16 +29,6 @@ def test_more_than_there_is(set_up: SetUp, kind: type[SampleStream], options: di
     with pytest.raises(UserError, match=message):
         set_up(kind, orderings=1, **options)
     set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
-
-
-def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:
-    class OneClass(ClassFolders):
-        def validation(self):  # type: ignore[no-untyped-def] # noqa: ANN202
-            photos = super().validation()
-            return photos.subset(np.flatnonzero(photos.labels == 0))
-
-    with pytest.raises(UserError, match=r"data\.photos: there is no validation photo of class light"):
-        set_up(FeatureStream, orderings=1, photos=OneClass(str(photo_folder)))
 
 
 @pytest.fixture
@@ -77,29 +65,11 @@ def test_unreadable_photos_are_left_out_and_recorded(
         assert torch.equal(stream.train_inputs, pixels)
 
 
-def test_too_few_are_readable(set_up: SetUp, bad_photos: list[str]) -> None:
-    set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=22)
-    with pytest.raises(UserError, match="23 requested, but there are 22 readable training photos"):
-        set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=23)
-
-
 def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None:
     for path in (photo_folder / "validation" / "light").iterdir():
         path.write_bytes(b"damaged")
     with pytest.raises(UserError, match="none of the validation photos of class light can be decoded"):
         set_up(FeatureStream, orderings=1, on_bad_image="skip")
-
-
-@pytest.mark.slow
-def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, photo_folder: Path) -> None:
-    photo = next((photo_folder / "train" / "dark").iterdir())
-    (photo_folder / "validation" / "dark" / "copy.jpg").write_bytes(photo.read_bytes())
-    with pytest.raises(UserError, match=rf"^data\.photos: 1 photos .*{photo.name} \(training\) = .*copy\.jpg"):
-        set_up(FeatureStream, orderings=1)
-    stream = set_up(FeatureStream, orderings=1, on_duplicates="keep")
-    assert stream.told()["duplicate_photos"] == [
-        [f"train/dark/{photo.name} (training)", "validation/dark/copy.jpg (validation)"]
-    ]
 
 
 def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:

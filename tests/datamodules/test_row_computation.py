@@ -1,8 +1,6 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +19,6 @@ from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
-from headstart.tests.datamodules.conftest import PLAIN
 
 MakeComputer = Callable[..., RowComputer]
 ALL = range(7)
@@ -101,23 +98,6 @@ def test_what_a_network_cannot_compute_names_it(make_computer: MakeComputer, mon
     network_of(computer).register_forward_pre_hook(lambda *_: torch.empty(10**15))
     with pytest.raises(UserError, match=r"^model 'small': a pass of 3 pictures of 8 x 8 pixels does not fit .*; take"):
         computer.compute(ALL)
-
-
-@pytest.mark.parametrize("folded", [False, True])
-def test_weights_that_are_drawn_elsewhere_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folded: bool
-) -> None:
-    (tmp_path / "restless.py").write_text(
-        "import numpy\nimport torch\n\n\ndef make():\n"
-        "    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 5), torch.nn.Linear(5, 2))\n"
-        "    network[1].weight.data[0, 0] = numpy.random.default_rng().random()\n    return network\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    spec = BackboneSpec("restless.make", "random", preprocessing=PLAIN).network(0)
-    policy = Policy(folded=folded, device="cpu")
-    loaded = load(spec, [], policy).weights
-    with pytest.raises(UserError, match=r"^model 'restless.make': its weights differ each time it is built"):
-        load(replace(spec, loaded=loaded), [], policy)
 
 
 def test_precision_and_passes_by_device(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,14 @@ import pytest
 
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_request import Resources, RowRequest
-from headstart.datamodules.row_tasks import _cut_runs, compute_elsewhere, compute_run
+from headstart.datamodules.row_tasks import _cut_runs, compute_run
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.output.errors import UserError
 from headstart.store.feature_table import pack
 from headstart.store.part_file import Part
 from headstart.tests.material.slow_photos import COUNT, SlowPhotos
-from headstart.tests.material.stored_rows import SMALL, NumberedPhotos, features_of, find_in, parts_in
+from headstart.tests.material.stored_rows import NumberedPhotos, features_of, find_in, parts_in
 
 
 def start(cache: Path, *engine: str) -> "subprocess.Popen[str]":
@@ -66,18 +66,6 @@ def test_a_task_stores_rows_or_returns_them(photos: Photos, tmp_path: Path) -> N
     assert np.array_equal(part.rows, alone.rows)
     with pytest.raises(UserError, match=r"^ray: this machine has other versions of torch"):
         compute_run(replace(received, cache=None, key={**received.key, "torch": "0.1"}))
-
-
-@pytest.mark.slow
-def test_workers_share_several_requests(tmp_path: Path) -> None:
-    photos = NumberedPhotos(300, unreadable=(3,))
-    requests = {"a": features_of(photos), "b": RowRequest(photos, SMALL)}
-    resources = Resources(tmp_path / "cache", "both", 0, engines=EngineOptions(workers=2))
-    assert compute_elsewhere(requests, resources) == {"a": 300, "b": 300}
-    for request in requests.values():
-        stored = find_in(tmp_path / "cache", request)
-        assert stored.computed == 0
-        assert np.array_equal(stored.rows, find_in(tmp_path / "alone", request).rows)
 
 
 @pytest.mark.slow

@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from math import nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from headstart.datamodules.feature_stream import FeatureStream
@@ -18,7 +15,6 @@ from headstart.datamodules.orderings import balanced_ordering, sample_ordering, 
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.modules.networks.build import build
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 
@@ -65,14 +61,6 @@ def test_balanced_stream_ends_when_a_class_runs_out(
 
 
 @pytest.mark.slow
-def test_order_is_part_of_a_stream(set_up: SetUp) -> None:
-    shuffled, balanced = (set_up(FeatureStream, order=order) for order in ("shuffled", "balanced"))
-    assert [each.decisive()["order"] for each in (shuffled, balanced)] == ["shuffled", "balanced"]
-    assert balanced.decisive() == {**shuffled.decisive(), "order": "balanced"}
-    assert shuffled.decisive()["order"] == "shuffled"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", STREAMS)
 def test_ordering_is_the_same_whichever_run_beside_it(set_up: SetUp, kind: type[SampleStream]) -> None:
     _, among_many = fed(set_up(FeatureStream, orderings=6, seed=1))
@@ -101,34 +89,6 @@ def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
     assert torch.equal(part.validation_labels, whole.validation_labels[indices])
     assert part.decisive()["validation_size"] == 7
     assert whole.decisive()["validation_size"] == 12
-
-
-@pytest.mark.parametrize("chunk", [1, 5, 12, 100])
-def test_validation_set_is_fed_whole_and_in_order(set_up: SetUp, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FeatureStream, "validation_chunk", chunk)
-    stream = set_up(FeatureStream, orderings=1)
-    (whole,) = stream.val_dataloader()
-    inputs, labels = zip(*whole, strict=True)
-    assert [len(part) for part in labels] == [len(part) for part in stream.validation_labels.split(chunk)]
-    assert torch.equal(torch.cat(inputs), stream.validation_inputs)
-    assert torch.equal(torch.cat(labels), stream.validation_labels)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"name": "mobilenet_v9"}, "name: torchvision has no model 'mobilenet_v9'; it has mobilenet_v2"),
-        ({"weights": "IMAGENET"}, "weights: torchvision's mobilenet_v2 has no 'IMAGENET'; allowed are IMAGENET1K_V1"),
-        ({"model_args": {"widthmult": 2}}, "model_args: torchvision's mobilenet_v2 cannot be created with"),
-        ({"preprocessing": Preprocessing(32, 48)}, "preprocessing.crop: 48 is given"),
-    ],
-)
-def test_mistakes_in_the_backbone_begin_with_the_option(
-    set_up: SetUp, tiny: BackboneSpec, change: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UserError) as caught:
-        set_up(FeatureStream, backbone=replace(tiny, **change))
-    assert str(caught.value).startswith(f"data.backbone.{message}")
 
 
 @pytest.mark.parametrize("kind", STREAMS)
@@ -166,20 +126,6 @@ def test_streams_of_other_contents_have_other_digests(set_up: SetUp, photo_folde
     assert len({json.dumps(one, sort_keys=True) for one in (identity, *identities)}) == 1 + len(identities)
 
 
-@pytest.mark.slow
-def test_the_source_head_is_part_of_what_is_fed(set_up: SetUp, tmp_path: Path) -> None:
-    network, _ = build(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25, "num_classes": 7}).network(5))
-    identities = []
-    for name in ("one", "other"):
-        save_file(network.state_dict(), tmp_path / f"{name}.safetensors")
-        weights = str(tmp_path / f"{name}.safetensors")
-        backbone = BackboneSpec("mobilenet_v2", weights, {"width_mult": 0.25}, Preprocessing(32, 32))
-        identities.append(set_up(FeatureStream, backbone=backbone).decisive())
-        network.get_parameter("classifier.1.weight").data.add_(1)
-    assert identities[0]["network"] == identities[1]["network"]
-    assert identities[0] != identities[1]
-
-
 class Own(nn.Module):
     """Gives eight features, unless it is told to do something else."""
 
@@ -215,24 +161,3 @@ def test_a_backbone_that_does_not_fit(
     backbone = BackboneSpec(name, "random", arguments, Preprocessing(64, crop))
     with pytest.raises(UserError, match=rf"^data\.backbone\.{message}"):
         set_up(kind, orderings=1, backbone=backbone)
-
-
-@pytest.mark.slow
-def test_trying_a_backbone_out_draws_nothing_from_others(set_up: SetUp) -> None:
-    torch.manual_seed(3)
-    state = torch.get_rng_state()
-    set_up(FeatureStream, backbone=BackboneSpec(OWN, "random", {}, Preprocessing(32, 32)))
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-@pytest.mark.parametrize(("change", "option"), [({"std": (0.0, 1.0, 1.0)}, "std"), ({"mean": (nan, 0, 0)}, "mean")])
-def test_normalisation_that_gives_no_numbers(change: dict[str, Any], option: str, set_up: SetUp) -> None:
-    backbone = BackboneSpec("mobilenet_v2", "random", {}, Preprocessing(32, 32, **change))
-    with pytest.raises(UserError, match=rf"^data\.backbone\.preprocessing\.{option}: "):
-        set_up(FeatureStream, backbone=backbone)
-
-
-def test_features_that_are_not_finite_name_the_backbone(set_up: SetUp) -> None:
-    backbone = BackboneSpec("mobilenet_v2", "random", {}, Preprocessing(32, 32, std=(1e-40, 1, 1)))
-    with pytest.raises(UserError, match=r"^data\.backbone: model 'mobilenet_v2' returns NaN .* first for photo '"):
-        set_up(FeatureStream, backbone=backbone)

@@ -1,12 +1,9 @@
 """Tables of rows in parts: found by the picture in whichever part, whole or absent, and never read when damaged."""
 
 import json
-import multiprocessing
 import os
 import resource
 import signal
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -140,14 +137,6 @@ def test_rows_of_two_networks_or_shapes_are_no_table(table: FeatureTable) -> Non
             table.find(np.concatenate([ALL[:3], digests]))
 
 
-def test_another_format_is_said(table: FeatureTable) -> None:
-    write(table, ALL[:3])
-    for text in ('{"format": 2}', "{", "[]"):
-        (table.folder / ABOUT).write_text(text)
-        with pytest.raises(StoreError, match=r"table.json is not of format 1\); remove the folder"):
-            table.find(ALL[:3])
-
-
 def test_a_full_disk_leaves_nothing_half_written(table: FeatureTable) -> None:
     write(table, ALL[:3])
     before = sorted(table.folder.iterdir())
@@ -179,46 +168,3 @@ def test_a_table_that_can_only_be_read(table: FeatureTable, tmp_path: Path, monk
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(StoreError, match=rf"^'{path}' cannot be removed \(Permission denied\)$"):
         FeatureTable(tmp_path, KEY).find(ALL[:3])
-
-
-def fill(folder: Path, order: int) -> None:
-    """Compute twenty parts, in one of two orders, each by whoever takes it first; a line for each in a file."""
-    table, parts = FeatureTable(folder, KEY), [ALL[first : first + 10] for first in range(0, 200, 10)]
-    left = parts[::order]
-    for wait in (False, True):
-        others = []
-        for part in left:
-            with table.taken(part, wait) as taken:
-                if not taken:
-                    others.append(part)
-                elif not table.has(part):
-                    with (folder / "computed").open("a") as file:
-                        file.write(f"{name_of(part)}\n")
-                    time.sleep(0.02)
-                    table.write(part, rows_of(part), NOTES, {})
-        left = others
-
-
-@pytest.fixture
-def processes(tmp_path: Path) -> Iterator[list[multiprocessing.context.ForkProcess]]:
-    context = multiprocessing.get_context("fork")
-    started = [context.Process(target=fill, args=(tmp_path, order)) for order in (1, -1, 1)]
-    for process in started:
-        process.start()
-    yield started
-    for process in started:
-        process.kill()
-
-
-@pytest.mark.slow
-def test_others_take_the_part_of_a_killed_process(
-    processes: list[multiprocessing.context.ForkProcess], table: FeatureTable, tmp_path: Path
-) -> None:
-    while not (tmp_path / "computed").exists():
-        time.sleep(0.001)
-    processes[0].kill()
-    processes[1].kill()
-    processes[2].join(60)
-    assert processes[2].exitcode == 0
-    assert len((tmp_path / "computed").read_text().split()) <= 22
-    assert np.array_equal(table.find(ALL).gather().rows, rows_of(ALL))

@@ -1,12 +1,10 @@
 """Scattered rows are read when they are indexed, and measures of similarity read some of them at a time."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from headstart.metrics.similarity import centred_embedding, cka
 from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
 from headstart.store.gathered_rows import GatheredRows
 
@@ -33,24 +31,3 @@ def test_measures_of_scattered_rows_are_those_of_an_array(measure: str, scattere
     whole = np.asarray(scattered)
     pairwise = SIMILARITY_MEASURES[measure].pairwise
     assert np.array_equal(pairwise([scattered[:, :], scattered[:, :3]])[0], pairwise([whole, whole[:, :3]])[0])
-
-
-@pytest.mark.parametrize("width", [2, 5])
-def test_linear_cka_reads_some_rows_at_a_time(
-    width: int, scattered: GatheredRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(centred_embedding, "CHUNK_VALUES", 40)
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 8 * 80)
-    read: list[int] = []
-    find = GatheredRows.__getitem__
-
-    def count(self: GatheredRows, rows: slice) -> Any:
-        found = find(self, rows)
-        read.append(len(found))
-        return found
-
-    embedding = scattered[:, :width]
-    monkeypatch.setattr(GatheredRows, "__getitem__", count)
-    value = cka.linear_cka(embedding, embedding)
-    assert value == pytest.approx(1)
-    assert max(read) <= 20

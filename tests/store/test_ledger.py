@@ -95,13 +95,3 @@ def test_a_full_disk_stores_nothing_of_the_transaction(tmp_path: Path) -> None:
         assert contents(ledger, KEYS) == {KEYS[0]: ([1], None)}
         ledger.write({KEYS[0]: trace(1, 2)})
         assert contents(ledger, KEYS) == {KEYS[0]: ([1, 2], None)}
-
-
-def test_a_ledger_that_takes_no_more_can_be_closed(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger")
-    ledger.claim(KEYS)
-    ledger._base.execute("PRAGMA query_only = 1")
-    ledger.close()
-    assert not list((tmp_path / "ledger" / "holders").iterdir())
-    with Ledger(tmp_path / "ledger") as other:
-        assert other.claim(KEYS) == {}

@@ -29,14 +29,6 @@ def fill(folder: Path) -> tuple[str, str]:
     return stream, method
 
 
-def test_traces_are_read(tmp_path: Path) -> None:
-    stream, method = fill(tmp_path)
-    with LedgerReader(tmp_path) as reader:
-        assert reader.streams() == {stream: {"seed": 0, "told": {"dataset": "pets"}}}
-        assert reader.methods(stream) == {method: {"class": "a", "told": {"name": "a"}}}
-        assert list(contents(reader, stream).items()) == [((method, 1), [1, 70_000]), ((method, 3), [3, 70_000])]
-
-
 def test_descriptions_are_no_part_of_the_digest_and_the_first_stays(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         digest = ledger.record({"a": 1}, description={"name": "first"})

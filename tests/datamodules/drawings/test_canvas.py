@@ -24,10 +24,3 @@ def test_pictures_move_further_away_the_harder_they_are(part: str) -> None:
     differences = [mean_difference(Difficulty(**{part: value})) for value in (1.0, 2.0, 5.0)]
     assert differences[0] == 0
     assert 0 < differences[1] < differences[2]
-
-
-def test_noise_is_as_strong_as_asked_for() -> None:
-    def roughness(noise: float) -> float:
-        return float(np.mean([np.abs(np.diff(draw(Difficulty(noise=noise), seed))).mean() for seed in range(20)]))
-
-    assert roughness(0) < roughness(1) < roughness(4)

@@ -51,10 +51,6 @@ def test_every_class_draws_reproducibly_and_variedly(label: int) -> None:
     assert len({_pixels(label, index, seed).tobytes() for index in (0, 1) for seed in (0, 1)}) == 4
 
 
-def test_size_is_the_one_asked_for() -> None:
-    assert draw_object(3, 0, size=48).size == (48, 48)
-
-
 def test_source_and_target_share_no_random_stream() -> None:
     for label in (0, 1):
         corners = [np.asarray(draw(label, 4))[:2, :2].tobytes() for draw in (draw_pet, draw_object)]

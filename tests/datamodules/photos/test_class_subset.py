@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.datamodules.photos.class_folders import ClassFolders, UnsplitClassFolders
+from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
-from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.output.errors import UserError
 
 
@@ -54,15 +53,3 @@ def test_unknown_class_is_named_with_those_there_are(tmp_path: Path) -> None:
     expected = r"^classes: dog, cat not in farm, whose classes are ant, bee, cow$"
     with pytest.raises(UserError, match=expected):
         source.train()
-
-
-def test_preparation_reaches_the_larger_data_set(tmp_path: Path) -> None:
-    requests: list[Path | None] = []
-
-    class Fetched(UnsplitClassFolders):
-        def prepare(self, cache: Path | None = None) -> None:
-            requests.append(cache)
-
-    whole: PhotoSource = Fetched(str(tmp_path))
-    ClassSubset(whole, ["ant", "bee"]).prepare(tmp_path / "cache")
-    assert requests == [tmp_path / "cache"]

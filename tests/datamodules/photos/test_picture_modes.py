@@ -42,14 +42,6 @@ def test_every_mode_becomes_rgb(tmp_path: Path, name: str, mode: str) -> None:
     assert np.abs(np.asarray(decoded).astype(int) - expected).max() <= 3
 
 
-def test_sixteen_bits_are_scaled(tmp_path: Path) -> None:
-    levels = np.array([[0, 255, 256, 32_768, 65_535]], dtype=np.uint16)
-    Image.fromarray(levels).save(tmp_path / "deep.png")
-    decoded = one(tmp_path / "deep.png").read(0)
-    assert decoded.mode == "RGB"
-    assert np.asarray(decoded)[0, :, 0].tolist() == [0, 0, 1, 128, 255]
-
-
 @pytest.mark.parametrize("ending", ["jpg", "png", "webp", "tif"])
 def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
     turned: dict[int, Callable[[Any], Any]] = {

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from headstart.datamodules.photos import stimuli as module
 from headstart.datamodules.photos.stimuli import Stimuli
 
 
@@ -62,13 +61,3 @@ def test_large_pictures_are_refused_by_their_header(tmp_path: Path, width: int, 
         write_header(tmp_path / "picture.png", width, height).read(0)
     with pytest.raises(OSError, match="truncated"):  # the size is allowed, without a warning of Pillow's
         write_header(tmp_path / "picture.png", 10_000, 10_000).read(0)
-
-
-def test_limit_of_pixels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Image.new("RGB", (10, 10)).save(tmp_path / "picture.png")
-    picture = Stimuli(["some"], [tmp_path / "picture.png"])
-    monkeypatch.setattr(module, "MAX_PIXELS", 100)
-    assert picture.read(0).size == (10, 10)
-    monkeypatch.setattr(module, "MAX_PIXELS", 99)
-    with pytest.raises(OSError, match="10 x 10 pixels"):
-        picture.read(0)
