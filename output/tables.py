@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,24 +44,37 @@ class Table:
     notes: Sequence[str] = ()
 
 
-def print_tables(tables: Iterable[Table]) -> None:
-    """Print tables as `print_table` does; a narrow terminal lacks the last columns that are not essential."""
-    for table in tables:
-        rows, left_out = table.rows, list[str]()
-        for header in reversed(table.rows[0]):
-            if table.essential and header not in table.essential and not _fits(rows):
-                left_out.insert(0, header)
-                column = rows[0].index(header)
-                rows = [[*row[:column], *row[column + 1 :]] for row in rows]
+def print_tables(tables: Sequence[Table]) -> None:
+    """Print tables as `print_table` does, without columns for which there is no room.
 
+    Tables with the same essential columns lack the same ones: the last ones, as many as the widest table needs.
+    """
+    tables = [replace(table, rows=_encodable(table.rows)) for table in tables]
+    kinds = {essential: _without_room(essential, tables) for essential in {table.essential for table in tables}}
+    for table in tables:
+        left_out = [header for header in table.rows[0] if header in kinds[table.essential]]
         caption = f"no room for: {', '.join(left_out)}" * bool(left_out)
-        print_table("\n".join(filter(None, (table.title, table.about))), rows, caption)
+        print_table("\n".join(filter(None, (table.title, table.about))), _without(table.rows, left_out), caption)
         print_lines(table.notes)
 
 
-def _fits(rows: Cells) -> bool:
-    """Return whether a table fits the terminal, with its headers broken between their words."""
-    return len(_parts(_least_widths(_encodable(rows)), Console().width)) == 1
+def _without_room(essential: tuple[str, ...], tables: Iterable[Table]) -> list[str]:
+    """Return the headers that tables with these essential columns must lack to fit the terminal."""
+    same = [table.rows for table in tables if table.essential == essential]
+    optional = [each for each in dict.fromkeys(header for rows in same for header in rows[0]) if each not in essential]
+    left_out, width = list[str](), Console().width
+
+    def fits(rows: Cells) -> bool:
+        return len(_parts(_least_widths(_without(rows, left_out)), width)) == 1
+
+    while essential and optional and not all(map(fits, same)):
+        left_out.append(optional.pop())
+    return left_out
+
+
+def _without(rows: Cells, left_out: Sequence[str]) -> Cells:
+    kept = [column for column, header in enumerate(rows[0]) if header not in left_out]
+    return [[row[column] for column in kept] for row in rows]
 
 
 def _encodable(rows: Cells) -> list[list[str]]:
