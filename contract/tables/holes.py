@@ -37,7 +37,7 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
 def is_exact(holes: Flags) -> bool:
     """Return whether `largest_complete` tries all parts."""
     fewest = int(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()))
-    return 2**fewest * max(holes.shape) <= MOST_TRIED
+    return bool(2**fewest * max(holes.shape) <= MOST_TRIED)
 
 
 def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, Flags]:

@@ -27,7 +27,7 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
     parts = {
         "each target's own sources": usable(table),
         "part without holes": largest_complete(holes, table.known),
-        "sources that all targets have": (~holes.any(axis=1), np.ones(len(table.targets), dtype=np.bool_)),
+        "sources that all targets have": (np.asarray(~holes.any(axis=1)), np.ones(len(table.targets), dtype=np.bool_)),
     }
 
     described: dict[str, Any] = {}

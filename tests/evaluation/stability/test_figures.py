@@ -12,8 +12,10 @@ from headstart.evaluation.stability.figures import plot_agreement, score_correla
 def test_correlations_of_scores_are_those_of_scipy() -> None:
     generator = np.random.default_rng(0)
     scores, performances = generator.normal(size=(4, 7, 3)), generator.uniform(size=(7, 3))
-    names = ([f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True))
-    table = TransferTable.complete(*names, scores, performances)
+    metrics, sources, targets = (
+        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
+    )
+    table = TransferTable.complete(metrics, sources, targets, scores, performances)
     table.known[2, 1] = False
     table.scores[3, :, 0] = 1.5
     table.scores[1, :4, 2] = 0
