@@ -3,7 +3,7 @@
 import inspect
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -87,7 +87,8 @@ def write(
     ]
     for module in modules:
         if benchmarks := [each for each in module.BENCHMARKS if not only or each.__name__ in only]:
-            for line in (f"## {title_of(module)}", "", *section(benchmarks)):
+            # Lines are printed as they are measured.
+            for line in chain([f"## {title_of(module)}", ""], section(benchmarks)):
                 print(line, flush=True)
                 lines.append(line)
     if not only:
