@@ -13,6 +13,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.near_duplicates import read_thumbnails
+from headstart.datamodules.photos.photo_source import Photos, PictureFiles
 from headstart.evaluation.classifiers.assessment import assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.document import describe, photo_table
@@ -25,6 +26,7 @@ from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.evaluation.classifiers.texts import curve_rows, expected_rows, markdown_page, method_rows, sentences
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
+from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
@@ -104,7 +106,7 @@ def fit(
     if onnx:
         require_onnx()
     labelled = read_photos(photos, demo, cache_folder(features.cache_dir))
-    _require_apart(results.path, photos)
+    _require_apart(results.path, photos, labelled.photos)
     count = len(labelled.photos)
     require_memory("orderings", f"{orderings:,} orderings of {count:,} photos", BYTES_PER_PHOTO * orderings * count)
     specs = [_spec(each) for each in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
@@ -159,7 +161,7 @@ def _embed(
     embedded = []
     try:
         for spec in specs:
-            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones():
+            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones(spec):
                 embedded.append(embed_readable(labelled.photos, spec, seed=seed, **asdict(features)))
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
@@ -178,11 +180,13 @@ def _embed(
     return labelled, embedded, samples
 
 
-def _require_apart(output: Path, photos: str | None) -> None:
+def _require_apart(output: Path, given: str | None, photos: Photos) -> None:
     """Raise a UserError if results would lie among the photos, of which the next command would find them."""
-    root = Path(photos or "").expanduser()
-    if photos is not None and root.is_dir() and output.resolve().is_relative_to(root.resolve()):
-        raise UserError(f"output: {str(output)!r} lies in the folder of the photos; give another folder")
+    folder, root = output.resolve(), Path(given or "").expanduser()
+    within = given is not None and root.is_dir() and folder.is_relative_to(root.resolve())
+    files = (Path(photos.path(index)) for index in range(len(photos))) if isinstance(photos, PictureFiles) else ()
+    if within or any(file.is_relative_to(folder) for file in files):
+        raise UserError(f"output: {str(output)!r} has photos in it, or lies in their folder; give another folder")
 
 
 def _spec(option: BackboneSpec | str) -> BackboneSpec:
@@ -200,14 +204,17 @@ def _spec(option: BackboneSpec | str) -> BackboneSpec:
 
 
 @contextmanager
-def _naming_backbones() -> Iterator[None]:
+def _naming_backbones(spec: BackboneSpec) -> Iterator[None]:
     """Raise a mistake in a backbone by the option's name in this command."""
     try:
         yield
     except UserError as error:
-        if not str(error).startswith("backbone."):
+        text = str(error)
+        if not text.startswith("backbone."):
             raise
-        raise UserError(f"backbones: {str(error).partition(': ')[2]}") from error
+        is_named = not text.startswith("backbone.weights: ") or Path(spec.weights).suffix in WEIGHT_FILES
+        form = "" if is_named else f", as --backbones='[{{name: {spec.name}, weights: FILE}}]'"
+        raise UserError(f"backbones: {text.partition(': ')[2]}{form}") from error
 
 
 def _names(specs: Sequence[BackboneSpec]) -> list[str]:
