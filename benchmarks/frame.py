@@ -1,4 +1,4 @@
-"""What benchmarks share: functions timed side by side, commands as processes, and simulated samples."""
+"""What benchmarks share: functions timed side by side, processes with their memory, and simulated samples."""
 
 import os
 import resource
@@ -8,7 +8,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ Trial = Callable[[np.random.Generator], Mapping[str, ArrayLike]]
 # Sample size from which the true values of a population are computed.
 MANY = 200_000
 FEWEST_SAMPLES = 10
+# Seconds between two looks at the memory of a process.
+PERIOD = 0.05
 
 
 def timed(function: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -59,7 +62,19 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def run(*command: str, cache: Path | None = None, **variables: str) -> None:
+@dataclass(frozen=True)
+class Run:
+    """Cost of a process: wall time, start-up included, and the largest resident memory in MB."""
+
+    seconds: float
+    peak_mb: float
+
+    def __str__(self) -> str:
+        """Return wall time and memory."""
+        return f"{self.seconds:.0f} s in {self.peak_mb:.0f} MB"
+
+
+def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
     """Run Python in the root of the repository as a process of its own, without its output.
 
     Args:
@@ -68,7 +83,29 @@ def run(*command: str, cache: Path | None = None, **variables: str) -> None:
         variables: Further variables of its environment.
     """
     environment = {**os.environ, **variables, **({"HEADSTART_CACHE": str(cache)} if cache else {})}
-    subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, check=True)
+    arguments = [sys.executable, *command]
+    start, peak = time.perf_counter(), 0.0
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None:
+        # The system's own account at the end has the memory of this process before it started the other, too.
+        peak = max(peak, _peak_mb(process.pid))
+        time.sleep(PERIOD)
+    seconds = time.perf_counter() - start
+
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, arguments)
+    return Run(seconds, peak)
+
+
+def _peak_mb(process: int) -> float:
+    """Return the largest resident memory of a process so far, in MB, as Linux reports it."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def processor_time_of_commands() -> float:

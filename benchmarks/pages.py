@@ -12,19 +12,20 @@ import torch
 
 import headstart
 from headstart.benchmarks import speed as speeds
+from headstart.benchmarks import speed_of_photos
 from headstart.benchmarks.coverage import comparisons, few_labels, scores, settings, targets
 from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
 
-SPEED = (speeds,)
+SPEED = (speeds, speed_of_photos)
 COVERAGE = (comparisons, settings, few_labels, targets, scores)
 INTRODUCTIONS = {
     SPEED: """\
-# Speed
+# Speed and memory
 
-How long does it take? Alternatives are timed side by side in one run. Ratios differ less between machines than times
-do. `python -m headstart.benchmarks speed` measures all of it and writes this page; `--only '[orderings]'` prints one
-answer.
+How long does it take, and how much memory does it need? Alternatives are timed side by side in one run. Ratios differ
+less between machines than times do. `python -m headstart.benchmarks speed` measures all of it and writes this page;
+`--only '[orderings]'` prints one answer.
 """,
     COVERAGE: """\
 # How often do intervals hold?
