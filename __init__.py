@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headstart.train import compare as compare
 
 __version__ = "0.1.0"
-HOMES, __getattr__ = lazy_exports(__name__)
-__all__ = ["__version__", *HOMES]
+EXPORTS, __getattr__ = lazy_exports(__name__)
+__all__ = ["__version__", *EXPORTS]
 
 hide_own_names()

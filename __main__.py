@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headstart.cli.command_line import run_command
-from headstart.cli.commands import NAMED
+from headstart.cli.commands import COMMAND_BY_NAME
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -15,7 +15,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: With 2 for a wrong command or option, 1 for another mistake of the user's.
     """
-    run_command(args, NAMED)
+    run_command(args, COMMAND_BY_NAME)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch.nn.functional import pad
 
 from headstart.modules.arithmetic import common_offset, deterministic, seen_rows
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.parser import OneLineErrorParser
@@ -182,7 +182,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Build the method and begin it, as the comparison does; the features are those of the first call."""
         self.classes_, self._seen = classes, 0
         self._offset = common_offset(torch.from_numpy(features[seen_rows(len(features))]))
-        self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
+        self._start = MethodStart(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
         # A pickled method is built from these again, even if other parameters were set afterwards.
         self._made_from = self.method, dict(self._hyperparameters)
         state = self._make()

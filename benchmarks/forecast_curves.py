@@ -36,7 +36,7 @@ from headstart.metrics.forecast.forecaster import LEVELS, known_cases
 from headstart.metrics.forecast.known_curves import KnownCurves
 from headstart.metrics.sample_efficiency.curves import first_streaks, required_correct
 from headstart.modules.arithmetic import deterministic
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS
 from headstart.modules.methods.gradient_descent import GradientDescent
@@ -140,7 +140,9 @@ TARGETS = {
 }
 
 
-def trace(method: Method, start: Start, batches: Sequence[Batch], held_out: Tensor, truth: Tensor) -> NDArray[np.int64]:
+def trace(
+    method: Method, start: MethodStart, batches: Sequence[Batch], held_out: Tensor, truth: Tensor
+) -> NDArray[np.int64]:
     """Return the correct predictions of a method after each label, `[orderings, labels]`.
 
     Args:
@@ -187,7 +189,7 @@ def measure(target: str, source: str) -> KnownCurves:
     positions = torch.from_numpy(indices.reshape(ORDERINGS, -1)).split(1, dim=1)
     batches = [(position, samples[position], labels[position]) for position in positions]
     _, backbone = build_chosen(spec, SEED, torch.device("cpu"))
-    start = Start(
+    start = MethodStart(
         samples.shape[1],
         len(train.classes),
         range(ORDERINGS),

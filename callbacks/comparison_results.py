@@ -44,7 +44,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     """
     traces, criterion = run.traces, run.criterion
     measured, complete = np.all(traces.lengths > 0, axis=0), not traces.missing.any()
-    cut_off = "a mistake ended it" if criterion.is_mistaken else criterion.cut_off_because
+    cut_off = "a mistake ended it" if criterion.ended_by_user_error else criterion.cut_off_because
     if not measured.any():
         say(f"INCOMPLETE: {cut_off}, before every method was measured. Nothing is written.")
         return
@@ -152,7 +152,7 @@ def _document(
         "largest_class": run.largest_class,
     }
     stream = run.keys[0].describe()["stream"]
-    protocol = {**run.stream.told(), **stream, "stream_sha256": run.keys[0].trace(0).stream}
+    protocol = {**run.stream.describe(), **stream, "stream_sha256": run.keys[0].trace(0).stream}
 
     times = {
         "computed_traces": int(traces.measured.sum()),

@@ -106,7 +106,7 @@ class ComparisonRun(LedgerOptions):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether a run of the very same configuration, loggers included, has written complete results."""
+        """Return whether a run of the very same configuration, loggers included, has written complete results."""
         is_same = self.before.get("complete", False) and self.saved_config == self.folder.config
         return bool(is_same) and not (self.overwrite or self.recompute or self.traces.missing.any())
 
@@ -208,7 +208,7 @@ class ComparisonRun(LedgerOptions):
     def _require_same(self) -> None:
         """Raise an error if the folder has results of other keys, such as of other code, photos or packages."""
         halves = [key.describe() for key in self.keys]
-        stream, told = halves[0]["stream"], {*self.stream.told(), STREAM} - {*halves[0]["stream"]}
+        stream, told = halves[0]["stream"], {*self.stream.describe(), STREAM} - {*halves[0]["stream"]}
         now = {**stream, **{name: each["method"] for name, each in zip(self.methods, halves, strict=True)}}
         before = {name: value for name, value in self.before["protocol"].items() if name not in told}
         before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
@@ -259,7 +259,7 @@ class ComparisonRun(LedgerOptions):
             every = self._build_keys(self._fed(lazily=False))[0]
             evaluated = None if self.recompute else every.trace(0).stream
 
-        told = stream.told()
+        told = stream.describe()
         photos = {key: told[key] for key in PHOTOS if told.get(key)}
         description = {**{key: told[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
         ledger.record(self.keys[0].describe()["stream"], description=description)

@@ -62,7 +62,10 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
             criterion.cut_off_because = CUT_OFF[type(stop)]
             raise
         except (LedgerError, UserError) as error:
-            criterion.cut_off_because, criterion.is_mistaken = criterion.cut_off_because or f"error: {error}", True
+            criterion.cut_off_because, criterion.ended_by_user_error = (
+                criterion.cut_off_because or f"error: {error}",
+                True,
+            )
             raise
         finally:
             write_results(run, trainer)
@@ -133,7 +136,7 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
 
 def _describe(run: ComparisonRun) -> dict[str, Any]:
     """Return what a reader of the loggers' configuration should know of a run, besides its options."""
-    known = {**run.stream.told(), **run.keys[0].describe()["stream"]}
+    known = {**run.stream.describe(), **run.keys[0].describe()["stream"]}
     names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device", "threads")
     return {
         **{name: known.get(name) for name in names},

@@ -18,14 +18,14 @@ from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.training import continue_timers, raising_signals
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.comparison import Comparison
-from headstart.modules.counted import Counted
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method_contract import prefix_method_errors
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import generators_of
+from headstart.modules.prediction_counts import PredictionCounts
 from headstart.output.errors import UserError
 
 
@@ -50,15 +50,15 @@ def train_module(
     criterion, name = run.criterion, comparison.names[method]
     traces = criterion.traces
     # As in the comparison, an ordering ends when all of its methods have met the criterion.
-    least = 0 if criterion.stops else int(traces.lengths[:, ordering].max())
+    minimum = 0 if criterion.stops else int(traces.lengths[:, ordering].max())
     chosen = np.zeros_like(traces.missing)
     chosen[method, ordering] = True
     traces.begin(chosen)
 
     stream.feed([stream.orderings[ordering]])
     start, timers = stream.start(), [each for each in trainer.callbacks if isinstance(each, Timer)]  # type: ignore[attr-defined]
-    evaluations = ModuleEvaluations(name, comparison, criterion, stream, least, logs=not ordering)
-    settle_arithmetic()
+    evaluations = ModuleEvaluations(name, comparison, criterion, stream, minimum, logs=not ordering)
+    set_float32_arithmetic()
     memory = explain_memory_errors(f"data.batch_size: a batch of {name}", "lower data.batch_size")
     with prefix_method_errors(name), memory, generators_of(start).in_use():
         module = comparison.own[name].build(start)
@@ -118,10 +118,10 @@ class ModuleEvaluations(Callback):
         comparison: Comparison,
         criterion: SampleEfficiency,
         stream: SampleStream,
-        least: int,
+        minimum: int,
         logs: bool,
     ) -> None:
-        self.name, self.criterion, self.least, self.logs = name, criterion, least, logs
+        self.name, self.criterion, self.minimum, self.logs = name, criterion, minimum, logs
         self.chunks = list(stream.val_dataloader().dataset[0])
         self.class_weights = comparison.class_weights
         self.classes = stream.start().classes
@@ -129,7 +129,7 @@ class ModuleEvaluations(Callback):
         self.generators = GlobalGenerators(0, stream.start().device)
         self.batches = self.made = self.streak = 0
         self.has_met = False
-        self.counted: Counted | None = None
+        self.counted: PredictionCounts | None = None
 
     def loader(self) -> DataLoader[Any]:
         """Return a loader of copies of the validation set's chunks, which draws from a generator of its own."""
@@ -142,7 +142,7 @@ class ModuleEvaluations(Callback):
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the counts of one evaluation."""
-        self.counted = Counted(torch.zeros(self.sizes, 1, dtype=torch.int64, device=pl_module.device))
+        self.counted = PredictionCounts(torch.zeros(self.sizes, 1, dtype=torch.int64, device=pl_module.device))
 
     def on_validation_batch_end(
         self,
@@ -189,9 +189,9 @@ class ModuleEvaluations(Callback):
 
     @property
     def are_over(self) -> bool:
-        """Whether all evaluations of the ordering are made."""
+        """Return whether all evaluations of the ordering are made."""
         grid = self.criterion.traces.grid
-        has_ended = self.has_met and self.made >= self.least and not grid.to_limit
+        has_ended = self.has_met and self.made >= self.minimum and not grid.to_limit
         return has_ended or self.made == len(grid.samples_seen)
 
     def _record(self) -> None:

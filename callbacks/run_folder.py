@@ -67,7 +67,7 @@ class RunFolder:
             self.raise_other_results(f"results of another configuration ({', '.join(differing)})")
 
     def holds(self, key: Mapping[str, Any]) -> bool:
-        """Whether the folder holds the results of a key, of one that trains a model.
+        """Return whether the folder holds the results of a key, of one that trains a model.
 
         Args:
             key: JSON values that decide the results.
@@ -82,7 +82,7 @@ class RunFolder:
         return bool(before == json.loads(json.dumps(key)))
 
     def has(self, name: str) -> bool:
-        """Whether the folder has a file as it was written with the results.
+        """Return whether the folder has a file as it was written with the results.
 
         Args:
             name: Its name.

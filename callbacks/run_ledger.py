@@ -11,7 +11,7 @@ from headstart.callbacks.run_folder import result_options
 from headstart.modules.run_key import RunKey
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.store.accuracy_traces import Counted
+from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import RUN, LedgerError, TraceKey
 from headstart.store.ledger_reader import RunLedger
@@ -135,10 +135,12 @@ class Accuracies:
         self.keys = {ordering: key.trace(ordering) for ordering in orderings}
         self.measured: list[int] = []
 
-    def counts(self) -> dict[int, Counted]:
+    def counts(self) -> dict[int, PhotoCounts]:
         """Return the stored counts by ordering."""
         traces = self.ledger.read(self.keys.values())
-        return {ordering: Counted.of_trace(traces[key].correct) for ordering, key in self.keys.items() if key in traces}
+        return {
+            ordering: PhotoCounts.of_trace(traces[key].correct) for ordering, key in self.keys.items() if key in traces
+        }
 
     @property
     def missing(self) -> list[int]:
@@ -146,7 +148,7 @@ class Accuracies:
         stored = self.counts()
         return [ordering for ordering in self.keys if ordering not in stored]
 
-    def measure(self, train: Callable[[int], Counted | None], describe: Callable[[], Mapping[str, Any]]) -> bool:
+    def measure(self, train: Callable[[int], PhotoCounts | None], describe: Callable[[], Mapping[str, Any]]) -> bool:
         """Measure what is missing, and wait for other processes that measure the same.
 
         Args:

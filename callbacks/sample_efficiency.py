@@ -83,7 +83,7 @@ class SampleEfficiency(Callback):
         self.until = until
         self.cut_off_because = ""
         # Whether the user's mistake cut the run off, with which the command ends.
-        self.is_mistaken = False
+        self.ended_by_user_error = False
         self.now: int | None = None
 
     def grid(self, max_samples: int, batch_size: int, all_correct: int) -> Grid:
@@ -128,7 +128,7 @@ class SampleEfficiency(Callback):
 
     @property
     def met(self) -> NDArray[np.bool_]:
-        """Whether each trace has met the criterion so far, `[methods, orderings]`."""
+        """Return whether each trace has met the criterion so far, `[methods, orderings]`."""
         return self._met_at < np.inf
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -289,6 +289,6 @@ class SampleEfficiency(Callback):
         Args:
             exception: What ended it.
         """
-        self.is_mistaken = isinstance(exception, UserError)
-        kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
+        self.ended_by_user_error = isinstance(exception, UserError)
+        kind = "" if self.ended_by_user_error else f"{type(exception).__name__}: "
         self.cut_off_because = CUT_OFF.get(type(exception), f"error: {kind}{exception}")

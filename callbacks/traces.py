@@ -104,12 +104,12 @@ class Traces:
 
     @property
     def met(self) -> NDArray[np.bool_]:
-        """Whether each trace has met the criterion, `[methods, orderings]`."""
+        """Return whether each trace has met the criterion, `[methods, orderings]`."""
         return self.met_at < np.inf
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Whether each trace is still to be measured, `[methods, orderings]`."""
+        """Return whether each trace is still to be measured, `[methods, orderings]`."""
         whole = self.lengths == len(self.correct)
         is_short = ~self.met | self._unfinished | self.grid.to_limit
         missing: NDArray[np.bool_] = ~whole & is_short | self._to_recompute
@@ -151,7 +151,7 @@ class Traces:
             self.drew[method] |= self._passed[method]
 
     def _serves(self, trace: Trace) -> bool:
-        """Whether a trace meets the criterion, or reaches the limit."""
+        """Return whether a trace meets the criterion, or reaches the limit."""
         end, grid = min(len(trace.correct), len(self.correct)), self.grid
         met, _ = samples_to_criterion(trace.correct[:end], grid.samples_seen[:end], grid.required, grid.consecutive)
         return end == len(self.correct) or bool(np.isfinite(met))
@@ -286,7 +286,7 @@ class Traces:
 
 
 def _agree(one: Trace, other: Trace) -> bool:
-    """Whether two measurements have the same counts, and the same of each class, as far as both go."""
+    """Return whether two measurements have the same counts, and the same of each class, as far as both go."""
     end = min(len(one.correct), len(other.correct))
     then, now = one.correct[:end], other.correct[:end]
     # Lazy evaluation may have skipped different evaluations.

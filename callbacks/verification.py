@@ -138,7 +138,7 @@ def _measure_again(
         trainer.loggers = loggers
         callbacks.remove(ending)
         criterion.follow(stored, run.methods, len(stream.validation_labels))
-        criterion.cut_off_because, criterion.is_mistaken = "", False
+        criterion.cut_off_because, criterion.ended_by_user_error = "", False
     return again
 
 

@@ -72,14 +72,14 @@ COMMANDS = {
     },
 }
 
-NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
+COMMAND_BY_NAME = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"dashboard-view", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that may come first without its name, beside others that are required, or not required itself.
 FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file", "audit": "table", "stability": "table"}
 # The commands of `evaluate.py`.
-EVALUATIONS = {name: command for name, command in NAMED.items() if command.function.startswith("evaluation.")}
+EVALUATIONS = {name: command for name, command in COMMAND_BY_NAME.items() if command.function.startswith("evaluation.")}
 
 COMPARISON = "comparison"
 # The command line of each task of `headstart train`.

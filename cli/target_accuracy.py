@@ -25,7 +25,7 @@ from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_lines, say
 from headstart.output.version import TRAINING_SCHEMA
-from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes, parts_of
+from headstart.store.accuracy_traces import PhotoCounts, accuracies_of, only_classes, parts_of
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_file import DESCRIPTION
 from headstart.store.ledger_reader import RunLedger
@@ -135,7 +135,7 @@ its accuracy. Accuracies in the ledger are reused.
             split = cut(self.backbone, boundary)
         self.trained, self.frozen, self.tuned = "tail", split.stem, split.tail
 
-    def _count(self, ordering: int) -> Counted | None:
+    def _count(self, ordering: int) -> PhotoCounts | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""
         batches = self.datamodule
         seed = batches.choose(ordering)
@@ -155,7 +155,7 @@ its accuracy. Accuracies in the ledger are reused.
             correct[split] = round(parts_of(described, split) * measured[self.model.measured])
             only = self.model.only_class if split == "validation" else only
         remove_checkpoint(checkpoint)
-        return Counted(correct["validation"], only, correct.get("selection"))
+        return PhotoCounts(correct["validation"], only, correct.get("selection"))
 
     def _load_inputs(self) -> None:
         """Load what is fed, once for all orderings."""
@@ -233,7 +233,7 @@ its accuracy. Accuracies in the ledger are reused.
         }
 
 
-def _correct(counted: Counted | None) -> str:
+def _correct(counted: PhotoCounts | None) -> str:
     """Return correct predictions as text, those for the validation photos first."""
     counts = (counted.correct, counted.selected) if counted else ("none", None)
     return " and ".join(str(each) for each in counts if each is not None)

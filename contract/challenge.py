@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_
 from headstart.contract.limited_yaml import parse_yaml
 from headstart.contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
 from headstart.contract.problems import ContractError
-from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
+from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Track, check_document
 from headstart.contract.untrusted_json import read_limited
 from headstart.contract.versions import VERSIONS, Version
 from headstart.output.errors import broken_yaml
@@ -206,12 +206,12 @@ class Challenge(Document):
         """The time zone."""
         return ZoneInfo(self.time_zone)
 
-    def rules(self, team: Team) -> BlueRules | RedRules | None:
+    def rules(self, team: Track) -> BlueRules | RedRules | None:
         """Return the rules of a team; None where the challenge does not have it."""
         return self.teams.blue if team == "blue" else self.teams.red
 
     def is_over(self, now: datetime) -> bool:
-        """Whether the deadline has passed; the moment itself is still in time.
+        """Return whether the deadline has passed; the moment itself is still in time.
 
         Args:
             now: The time, with its time zone.
@@ -219,7 +219,7 @@ class Challenge(Document):
         return self.deadline is not None and now > self.deadline
 
     def is_ahead(self, now: datetime) -> bool:
-        """Whether the challenge has not opened yet.
+        """Return whether the challenge has not opened yet.
 
         Args:
             now: The time, with its time zone.

@@ -9,10 +9,10 @@ from typing import Any
 from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules
 from headstart.contract.names import canonical_name, named_models
 from headstart.contract.problems import Problem, short_json
-from headstart.contract.schema import Team
+from headstart.contract.schema import Track
 
 
-def find_breaches(challenge: Challenge, team: Team, key: str, entries: Sequence[Any]) -> Iterator[Problem]:
+def find_breaches(challenge: Challenge, team: Track, key: str, entries: Sequence[Any]) -> Iterator[Problem]:
     """Find the breaches of a challenge's rules by a submission.
 
     Args:
@@ -81,7 +81,7 @@ def _check_datasets(rules: RedRules, key: str, entries: Sequence[Any]) -> Iterat
             yield Problem(f"/{key}/{index}/dataset_name", short_json(dataset), rule)
 
 
-def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime], now: datetime) -> list[Problem]:
+def find_untimely(challenge: Challenge, team: Track, earlier: Sequence[datetime], now: datetime) -> list[Problem]:
     """Return the problems of a submission's time: opening, deadline and quotas of the participant.
 
     Args:
@@ -120,6 +120,6 @@ def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime)
     return sum(time.astimezone(challenge.zone).date() == day for time in times)
 
 
-def _missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:
+def _missing_team(challenge: Challenge, team: Track, pointer: str) -> Problem:
     """Return the problem of a submission of a team that a challenge does not have."""
     return Problem(pointer, "", f"the challenge {challenge.name!r} has no {team.title()} Team")

@@ -9,7 +9,7 @@ from typing import Any
 from headstart.contract.challenge import Challenge
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, shorten
-from headstart.contract.schema import MAX_ENTRIES, Team
+from headstart.contract.schema import MAX_ENTRIES, Track
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
 from headstart.output.home import expand_home
 from headstart.output.printable import printable
@@ -17,18 +17,18 @@ from headstart.output.printable import printable
 HUB = "hf://"
 NAME_ON_HUB = re.compile(r"(?:datasets/)?(\w[\w.-]*/\w[\w.-]*)(?:@(\S+))?")
 # Columns by team.
-COLUMNS: dict[Team, tuple[str, ...]] = {
+COLUMNS: dict[Track, tuple[str, ...]] = {
     "blue": ("model_name", "layer_name", "source"),
     "red": ("dataset_name", "image_identifier"),
 }
-REQUIRED: dict[Team, tuple[str, ...]] = {"blue": COLUMNS["blue"][:1], "red": COLUMNS["red"]}
+REQUIRED: dict[Track, tuple[str, ...]] = {"blue": COLUMNS["blue"][:1], "red": COLUMNS["red"]}
 
 
 def read_any_submission(
     source: str,
     registry: Registry,
     catalog: Catalog,
-    team: Team | None = None,
+    team: Track | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     challenge: Challenge | None = None,
 ) -> Submission:
@@ -98,7 +98,7 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
     return datasets.load_dataset(match[1], revision=match[2], streaming=True)
 
 
-def _team_of(columns: list[str], document: str) -> Team:
+def _team_of(columns: list[str], document: str) -> Track:
     """Return the team of a data set by its columns."""
     for team, required in REQUIRED.items():
         if set(required) <= set(columns) <= set(COLUMNS[team]):
@@ -108,7 +108,7 @@ def _team_of(columns: list[str], document: str) -> Team:
     raise ContractError.of(document, f"must have the columns {forms}; it has {actual}")
 
 
-def _write(records: Iterator[Mapping[str, Any]], team: Team, document: str, max_bytes: int) -> bytes:
+def _write(records: Iterator[Mapping[str, Any]], team: Track, document: str, max_bytes: int) -> bytes:
     """Write records as a file; empty cells are left out, and no more is read than the file may hold."""
     entries: list[str] = []
     size = 0

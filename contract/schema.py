@@ -43,7 +43,7 @@ EntryT = TypeVar("EntryT")
 
 CONTRACT_VERSION = "1.0"
 
-Team = Literal["blue", "red"]
+Track = Literal["blue", "red"]
 Source = Literal["torchvision", "timm", "open_clip", "custom"]
 Embedding = Literal["pool", "cls", "flatten", "mean"]
 
@@ -291,7 +291,7 @@ def check_document(
 
 
 def _is_long_enough(detail: ErrorDetails) -> bool:
-    """Whether a list only seems too short, because pydantic does not count its invalid entries."""
+    """Return whether a list only seems too short, because pydantic does not count its invalid entries."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 

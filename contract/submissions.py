@@ -14,12 +14,12 @@ from headstart.contract.challenge_rules import find_breaches
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.names import LONGEST_NAME, canonical_name, canonical_stimulus, named_models
 from headstart.contract.problems import ContractError, Problem, short_json
-from headstart.contract.schema import MAX_ENTRIES, ModelEntry, Stimulus, Team
+from headstart.contract.schema import MAX_ENTRIES, ModelEntry, Stimulus, Track
 from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned, unknown_version
 
 DEFAULT_MAX_BYTES = 1_000_000
-KEYS: dict[Team, str] = {"blue": "models", "red": "differentiating_images"}
+KEYS: dict[Track, str] = {"blue": "models", "red": "differentiating_images"}
 
 # A search for a close name takes milliseconds, and a submission may hold many thousand unknown names.
 _MAX_SUGGESTIONS = 5
@@ -38,7 +38,7 @@ class Submission:
         contract_version: The version of the contract that it names, else the oldest version that it is valid in.
     """
 
-    team: Team
+    team: Track
     models: tuple[str, ...]
     stimuli: tuple[Stimulus, ...]
     sha256: str
@@ -50,7 +50,7 @@ def read_submission(
     path: Path,
     registry: Registry,
     catalog: Catalog,
-    team: Team | None = None,
+    team: Track | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     challenge: Challenge | None = None,
 ) -> Submission:
@@ -79,7 +79,7 @@ def check_submission(
     document: str,
     registry: Registry,
     catalog: Catalog,
-    team: Team | None = None,
+    team: Track | None = None,
     challenge: Challenge | None = None,
 ) -> Submission:
     """Check the bytes of a submission.
@@ -138,7 +138,7 @@ def _entry_index(problem: Problem) -> int:
     return int(match[1]) if match else -1
 
 
-def _find_team(parsed: object, document: str, accepted: Sequence[Version]) -> Team:
+def _find_team(parsed: object, document: str, accepted: Sequence[Version]) -> Track:
     """Return the team of a document by its key.
 
     Raises:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from headstart.contract import plain_forms, schema
 from headstart.contract.problems import Problem, short_json
-from headstart.contract.schema import CATALOG_LINE, RegistryForm, Team, check_document
+from headstart.contract.schema import CATALOG_LINE, RegistryForm, Track, check_document
 
 Version = Literal["1.0", "1.1"]
 VERSIONS: tuple[Version, ...] = ("1.0", "1.1")
@@ -19,7 +19,7 @@ REGISTRIES: dict[Version, TypeAdapter[Any]] = {
     "1.0": TypeAdapter(RegistryForm[plain_forms.ModelRegistry, plain_forms.ModelEntry]),
     "1.1": TypeAdapter(RegistryForm[schema.ModelRegistry, schema.ModelEntry]),
 }
-SUBMISSIONS: dict[Version, dict[Team, TypeAdapter[Any]]] = {
+SUBMISSIONS: dict[Version, dict[Track, TypeAdapter[Any]]] = {
     "1.0": {"blue": TypeAdapter(plain_forms.BlueSubmission), "red": TypeAdapter(plain_forms.RedSubmission)},
     "1.1": {"blue": TypeAdapter(schema.BlueSubmission), "red": TypeAdapter(schema.RedSubmission)},
 }

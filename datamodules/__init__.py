@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
-HOMES, __getattr__ = lazy_exports(__name__)
-__all__ = list(HOMES)
+EXPORTS, __getattr__ = lazy_exports(__name__)
+__all__ = list(EXPORTS)
 
 
 def import_photo_sources() -> None:
     """Import every exported source of photos: options know a class by its bare name once it is imported."""
-    for home in sorted(set(HOMES.values())):
+    for home in sorted(set(EXPORTS.values())):
         if home.startswith(f"{__name__}.photos."):
             import_module(home)

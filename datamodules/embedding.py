@@ -19,7 +19,7 @@ from headstart.datamodules.row_computation import best_precision, require_device
 from headstart.datamodules.row_request import Policy, Precision, Resources, RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
-from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.spec import NetworkSpec
@@ -143,7 +143,7 @@ def embed_readable(
         ray: Address of a Ray cluster that computes them instead.
         copied: As for `rows.find`.
     """
-    settle_arithmetic()
+    set_float32_arithmetic()
     cache, is_elsewhere = cache_folder(cache_dir), ray is not None and device != "auto"
     if is_elsewhere and precision == "auto":
         raise UserError(f"precision: the best one on {device} of the cluster is not known here; give one")

@@ -14,7 +14,7 @@ from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import Policy, RowRequest
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.arithmetic import common_offset, seen_rows
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 
 # Bytes of the logits of one method in all orderings at once.
 LOGITS = 64 * 2**20
@@ -39,7 +39,7 @@ class FeatureStream(SampleStream):
     @property
     def validation_chunk(self) -> int:
         """Features that are classified together: as many as have room for their logits in all orderings."""
-        return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
+        return max(1, LOGITS // (4 * len(self.active_orderings) * len(self.classes)))
 
     def request(self, photos: Pictures) -> RowRequest:
         """Return the request for the features of one split, `[samples, features]`."""
@@ -58,7 +58,7 @@ class FeatureStream(SampleStream):
     def trainable_backbone(self) -> None:
         """Return None: the methods see features only."""
 
-    def start(self) -> Start:
+    def start(self) -> MethodStart:
         """Return what every method starts from, with all training features if they are in its device's memory."""
         samples = self.train_inputs
         is_there = isinstance(samples, Tensor) and samples.device.type == self.device.type

@@ -82,7 +82,7 @@ def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng((seed, epoch, EPOCHS)).permutation(samples)
 
 
-def sample_fed(
+def ordered_indices(
     samples: int,
     orderings: Sequence[int],
     part: slice,

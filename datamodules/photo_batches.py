@@ -17,7 +17,7 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import Policy, Precision, RowRequest
 from headstart.datamodules.rows import find, label_maps
-from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WHOLE, NetworkSpec
 from headstart.output.errors import prefix_errors
@@ -92,7 +92,7 @@ class PhotoBatches(PhotoData):
         """List the photos and check them; once for all calls."""
         if hasattr(self, "classes"):
             return
-        settle_arithmetic()
+        set_float32_arithmetic()
         self.train_photos, self.validation_photos = self.read_splits()
         with prefix_errors("data.photos"):
             for photos in (self.train_photos, self.validation_photos):
@@ -102,7 +102,7 @@ class PhotoBatches(PhotoData):
 
     @property
     def of_pixels(self) -> bool:
-        """Whether every pixel has a class, rather than every photo."""
+        """Return whether every pixel has a class, rather than every photo."""
         return self.train_photos.maps is not None
 
     @property

@@ -24,7 +24,7 @@ from headstart.store.cache import cache_folder
 from headstart.store.feature_table import StoredRows, StoreError
 
 # Unreadable photos that a message names.
-NAMED = 10
+MOST_NAMED = 10
 
 
 class PhotoData(LightningDataModule):
@@ -168,8 +168,8 @@ class PhotoData(LightningDataModule):
         if not bad:
             return None
         if self.on_bad_image == "stop":
-            listed = ", ".join(f"{name} ({reason})" for name, reason in list(bad.items())[:NAMED])
-            listed += f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
+            listed = ", ".join(f"{name} ({reason})" for name, reason in list(bad.items())[:MOST_NAMED])
+            listed += f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
             raise UserError(
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
                 "repair or remove them, or skip them with data.on_bad_image=skip"

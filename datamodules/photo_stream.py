@@ -12,7 +12,7 @@ from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision, unpack
 from headstart.datamodules.row_request import Policy, Precision, RowRequest, pass_size
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
 from headstart.modules.networks.spec import WHOLE
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
@@ -119,7 +119,7 @@ class PhotoStream(SampleStream):
         """Return the backbone, or the part behind the boundary, of which every method makes its own copy."""
         return self._trainable
 
-    def start(self) -> Start:
+    def start(self) -> MethodStart:
         """Return what every method starts from."""
         return replace(super().start(), sample_dims=len(self.train_inputs.shape) - 1)
 

@@ -78,7 +78,7 @@ class RowCheck:
 def _are_same(
     stored: NDArray[np.generic], computed: NDArray[np.generic], notes: dict[str, object], request: RowRequest
 ) -> NDArray[np.bool_]:
-    """Whether rows are the same, `[rows]`; those of a network up to rounding."""
+    """Return whether rows are the same, `[rows]`; those of a network up to rounding."""
     if request.network is None:
         return np.asarray((stored == computed).reshape(len(stored), -1).all(1))
     values = [_values(rows, notes).reshape(len(rows), -1) for rows in (stored, computed)]

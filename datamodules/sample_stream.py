@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.mapped_samples import Rows, samples_of, tensor_of
-from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
+from headstart.datamodules.orderings import SHUFFLED, Order, ordered_indices, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.photos.photo_source import Photos
@@ -22,8 +22,8 @@ from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_request import RowRequest
 from headstart.datamodules.rows import find
-from headstart.modules.arithmetic import settle_arithmetic
-from headstart.modules.method import Start
+from headstart.modules.arithmetic import set_float32_arithmetic
+from headstart.modules.method import MethodStart
 from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
@@ -135,7 +135,7 @@ class SampleStream(PhotoData):
         """Check the photos, load the rows of both splits and move them to the device; once for all calls."""
         if self.fingerprints:
             return
-        settle_arithmetic()
+        set_float32_arithmetic()
         if self.only_stored:
             self.require_downloaded()
         train, validation = self.read_splits()
@@ -168,7 +168,7 @@ class SampleStream(PhotoData):
         Raises:
             UserError: The photos or the backbone cannot be read, or the cache cannot be used.
         """
-        settle_arithmetic()
+        set_float32_arithmetic()
         train, validation = self.read_splits()
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
@@ -243,7 +243,7 @@ class SampleStream(PhotoData):
         Args:
             numbers: Their numbers.
         """
-        self.fed = numbers
+        self.active_orderings = numbers
 
     def held(self) -> dict[str, Tensor]:
         """Return the tensors that no method may change, besides those of the start, by their names in messages."""
@@ -253,12 +253,12 @@ class SampleStream(PhotoData):
             "the training labels": self.train_labels,
         }
 
-    def start(self) -> Start:
+    def start(self) -> MethodStart:
         """Return what every method of the comparison starts from."""
-        return Start(
+        return MethodStart(
             features=self.backbone.width,
             classes=len(self.classes),
-            numbers=self.fed,
+            ordering_numbers=self.active_orderings,
             max_samples=self.max_samples,
             seed=self.seed,
             device=self.device,
@@ -274,7 +274,7 @@ class SampleStream(PhotoData):
         """
         part = slice(self.max_samples)
         balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
-        indices = sample_fed(len(self.train_labels), self.fed, part, self.seed, self.views, balanced)
+        indices = ordered_indices(len(self.train_labels), self.active_orderings, part, self.seed, self.views, balanced)
         batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=2)
         return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
 
@@ -286,7 +286,7 @@ class SampleStream(PhotoData):
         whole: Any = [ValidationSet(self.validation_inputs, self.validation_labels, self.validation_chunk)]
         return DataLoader(whole, batch_size=None)
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return what readers should know of the stream besides what decides its traces, as JSON values."""
         return {
             "dataset": self.photos.name,

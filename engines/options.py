@@ -31,7 +31,7 @@ class EngineOptions:
 
     @property
     def is_serial(self) -> bool:
-        """Whether tasks run one after the other, in this process."""
+        """Return whether tasks run one after the other, in this process."""
         return self.workers is None and self.ray is None
 
     @property

@@ -48,7 +48,7 @@ def _list_models(registry: str | None) -> dict[str, str]:
 
 def _list_datasets() -> dict[str, str]:
     folders = tuple(f"{datamodules.__name__}.{folder}." for folder in ("photos", "drawings"))
-    homes = {name: home for name, home in datamodules.HOMES.items() if home.startswith(folders) and home != BASE}
+    homes = {name: home for name, home in datamodules.EXPORTS.items() if home.startswith(folders) and home != BASE}
     return {name: _first_line(home, name) for name, home in homes.items()}
 
 

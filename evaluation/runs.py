@@ -58,7 +58,7 @@ class Run:
 
     @property
     def is_ledger(self) -> bool:
-        """Whether the traces come from a ledger."""
+        """Return whether the traces come from a ledger."""
         return bool(self.document.get("ledger"))
 
     @property

@@ -51,7 +51,7 @@ class TableResults(DashboardResults):
         default: str,
         file_names: Sequence[str],
         table: str | Mapping[str, str],
-        least: int,
+        minimum: int,
         metrics: list[str] | None = None,
         columns: dict[str, str | list[str]] | None = None,
         where: dict[str, Value | list[Value]] | None = None,
@@ -62,14 +62,14 @@ class TableResults(DashboardResults):
         **options: Any,
     ) -> None:
         if metrics is not None:
-            require_different("metrics", metrics, least=max(least, 1))
+            require_different("metrics", metrics, minimum=max(minimum, 1))
         super().__init__(default, file_names, **options)
 
         layout = TableLayout(columns or {}, where or {}, higher_is_better or {}, missing_value, missing, exclude_target)
         self.reading = asdict(layout)
         files = Path(table) if isinstance(table, str) else {target: Path(path) for target, path in table.items()}
-        self.whole = read_table(files, layout, metrics, least)
-        self.table = without_holes(self.whole, missing, least)
+        self.whole = read_table(files, layout, metrics, minimum)
+        self.table = without_holes(self.whole, missing, minimum)
         self.table_path = table
         self.origin = {"table": {"path": table, "sha256": self.table.sha256}}
 

@@ -20,7 +20,7 @@ from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
 from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.output.printable import say
 from headstart.output.version import TRAINING_SCHEMA
-from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes
+from headstart.store.accuracy_traces import PhotoCounts, accuracies_of, only_classes
 from headstart.store.json_digest import read_sealed
 from headstart.store.ledger_file import DESCRIPTION
 
@@ -299,7 +299,7 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
                 say(f"WARNING: {lost} are damaged, and left out; headstart train measures them again.", sys.stderr)
             for method, training in ledger.methods(stream).items():
                 counts = {
-                    ordering: Counted.of_trace(numbers)
+                    ordering: PhotoCounts.of_trace(numbers)
                     for (key, ordering), numbers in traces.counts.items()
                     if key == method
                 }

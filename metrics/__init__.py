@@ -54,5 +54,5 @@ if TYPE_CHECKING:
     from headstart.metrics.transferability.transferability_metrics import HScore as HScore
     from headstart.metrics.transferability.transferability_metrics import LogME as LogME
 
-HOMES, __getattr__ = lazy_exports(__name__)
-__all__ = list(HOMES)
+EXPORTS, __getattr__ = lazy_exports(__name__)
+__all__ = list(EXPORTS)

@@ -16,7 +16,7 @@ Indices: TypeAlias = NDArray[np.intp]
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a PyTorch tensor; none exists before PyTorch is imported."""
+    """Return whether a value is a PyTorch tensor; none exists before PyTorch is imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -27,7 +27,7 @@ def namespace(array: Array) -> ModuleType:
 
 
 def stays_on_device(tensor: Array) -> bool:
-    """Whether PyTorch computes with a tensor on its device, as for all devices but the CPU.
+    """Return whether PyTorch computes with a tensor on its device, as for all devices but the CPU.
 
     On the CPU, NumPy computes Gram matrices in half the time: it detects that both factors are the same matrix.
     """
@@ -35,10 +35,10 @@ def stays_on_device(tensor: Array) -> bool:
     return tensor.device.type not in ("cpu", "mps")
 
 
-def check_integer(name: str, value: object, least: int) -> None:
-    """Raise a ValueError, which begins with the argument's name, if a value is no integer or less than the least."""
-    if not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be an integer of {least} or more, not {value!r}")
+def check_integer(name: str, value: object, minimum: int) -> None:
+    """Raise a ValueError, which begins with the argument's name, if a value is no integer or less than the minimum."""
+    if not isinstance(value, Integral) or int(value) < minimum:
+        raise ValueError(f"{name} must be an integer of {minimum} or more, not {value!r}")
 
 
 def as_array(name: str, value: Array) -> Array:

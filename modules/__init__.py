@@ -12,7 +12,7 @@ from headstart.output.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from headstart.modules.comparison import Comparison as Comparison
     from headstart.modules.method import Method as Method
-    from headstart.modules.method import Start as Start
+    from headstart.modules.method import MethodStart as MethodStart
     from headstart.modules.method import linear_logits as linear_logits
     from headstart.modules.methods.bias_only import BiasOnly as BiasOnly
     from headstart.modules.methods.cosine_classifier import CosineClassifier as CosineClassifier
@@ -44,5 +44,5 @@ if TYPE_CHECKING:
     from headstart.modules.networks.backbone_spec import BackboneSpec as BackboneSpec
     from headstart.modules.networks.preprocessing import Preprocessing as Preprocessing
 
-HOMES, __getattr__ = lazy_exports(__name__)
-__all__ = list(HOMES)
+EXPORTS, __getattr__ = lazy_exports(__name__)
+__all__ = list(EXPORTS)

@@ -18,7 +18,7 @@ LARGE_OFFSET = 100.0
 SEEN_AT_MOST = 1024
 
 
-def settle_arithmetic() -> None:
+def set_float32_arithmetic() -> None:
     """Set full precision of float32 on every device, and no more threads of torch than available processors.
 
     It may be called at any time and takes microseconds: code of users that has run before may have changed both.
@@ -40,7 +40,7 @@ def settle_arithmetic() -> None:
 @contextmanager
 def deterministic() -> Iterator[None]:
     """Compute within with settled arithmetic, which is the same in every run."""
-    settle_arithmetic()
+    set_float32_arithmetic()
     cudnn = torch.backends.cudnn
     with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):
         yield

@@ -11,11 +11,10 @@ from lightning.pytorch import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headstart.modules.arithmetic import settle_arithmetic
-from headstart.modules.counted import Counted
+from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.lazy_evaluation import LazyEvaluation
 from headstart.modules.memory_errors import explain_memory_errors
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.method_contract import (
     BASELINE,
     option_of,
@@ -29,6 +28,7 @@ from headstart.modules.method_contract import (
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import MakeModule, OwnModule
+from headstart.modules.prediction_counts import PredictionCounts
 from headstart.modules.shared_tensors import SharedTensors
 from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
 from headstart.output.errors import UserError
@@ -78,7 +78,7 @@ class Comparison(LightningModule):
         self.names = [BASELINE, *custom]
         self.is_own = np.array([name in self.own for name in self.names])
         self._states = {name: MethodState(method) for name, method in self.methods.items()}  # type: ignore[arg-type]
-        self.fed: dict[str, Tensor | slice] = {}
+        self.active_orderings: dict[str, Tensor | slice] = {}
         self.counts_classes = False
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
@@ -107,7 +107,7 @@ class Comparison(LightningModule):
         """
         self._chooser = chooser
 
-    def orderings_at_once(self, start: Start, methods: int) -> int:
+    def orderings_at_once(self, start: MethodStart, methods: int) -> int:
         """Return how many orderings are fed side by side, so that the states of methods take a few gigabytes.
 
         The estimate is generous. It assumes that every method holds several heads, and a row of features for each
@@ -146,23 +146,27 @@ class Comparison(LightningModule):
         self._shared = self._shared or SharedTensors(start, self.stream.held())
         self.samples_seen, self.classes = 0, start.classes
 
-        self.fed = {}
+        self.active_orderings = {}
         for name, state in self._states.items():
             # Methods that are not fed keep nothing of an earlier pass.
             state.reset(start)
             own = chosen[self.names.index(name)]
             if own.any():
-                self._begin(name, replace(start, numbers=numbers[own].tolist()))
+                self._begin(name, replace(start, ordering_numbers=numbers[own].tolist()))
                 positions = np.flatnonzero(own[is_fed])
-                self.fed[name] = slice(None) if own[is_fed].all() else torch.from_numpy(positions).to(start.device)
-        self._lazy = {} if self._chooser is None else {name: self._lazily(name, self._chooser) for name in self.fed}
+                self.active_orderings[name] = (
+                    slice(None) if own[is_fed].all() else torch.from_numpy(positions).to(start.device)
+                )
+        self._lazy = (
+            {} if self._chooser is None else {name: self._lazily(name, self._chooser) for name in self.active_orderings}
+        )
 
         self._columns = np.flatnonzero(is_fed)
-        # As in `Counted`, `[2 or 2 + classes, methods, orderings that are fed]`.
+        # As in `PredictionCounts`, `[2 or 2 + classes, methods, orderings that are fed]`.
         shape = 2 + self.classes * self.counts_classes, len(self.names), len(self._columns)
         self.counts = torch.zeros(shape, dtype=torch.int64)
 
-    def _begin(self, name: str, start: Start) -> None:
+    def _begin(self, name: str, start: MethodStart) -> None:
         state = self._states[name]
         state.method.trainer = self.trainer
         with self._turn(name, f"the beginning of {type(state.method).__name__}"):
@@ -173,14 +177,14 @@ class Comparison(LightningModule):
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows them."""
-        for name in self.fed:
+        for name in self.active_orderings:
             with self._turn(name, "its optimisers"):
                 self._states[name].optimizers = self._states[name].method.build_optimizers()
-        return [optimizer for name in self.fed for optimizer in self._states[name].optimizers]
+        return [optimizer for name in self.active_orderings for optimizer in self._states[name].optimizers]
 
     def on_train_start(self) -> None:
         """Remember the states of the global generators."""
-        self._fingerprints = {name: self._states[name].generators.fingerprint() for name in self.fed}
+        self._fingerprints = {name: self._states[name].generators.fingerprint() for name in self.active_orderings}
 
     def drawing(self) -> list[str]:
         """Return the names of methods that have sampled from a global generator for several orderings in this pass."""
@@ -195,7 +199,7 @@ class Comparison(LightningModule):
         Args:
             method: Its index among the methods.
         """
-        self.fed.pop(self.names[method], None)
+        self.active_orderings.pop(self.names[method], None)
 
     @contextmanager
     def _turn(self, name: str, work: str) -> Iterator[None]:
@@ -208,13 +212,13 @@ class Comparison(LightningModule):
         Raises:
             UserError: It finds a mistake, or memory does not suffice.
         """
-        settle_arithmetic()
+        set_float32_arithmetic()
         with prefix_method_errors(name), explain_memory_errors(work, LOWER), self._states[name].generators.in_use():
             yield
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Adapt every method on the same batch: inputs, labels and positions among the training samples."""
-        for name, positions in self.fed.items():
+        for name, positions in self.active_orderings.items():
             # Every method gets its own: torch does not know of changes through NumPy or `.data`.
             self._adapt(name, [part[positions].clone() for part in batch])
         self.samples_seen += batch[1].shape[1]
@@ -237,7 +241,7 @@ class Comparison(LightningModule):
     def validation_step(self, batch: Chunks, batch_idx: int) -> None:
         """Count the correct predictions of every method and ordering, or make the evaluations that are requested."""
         self.samples_validated += sum(len(labels) for _, labels in batch)
-        for name, positions in self.fed.items():
+        for name, positions in self.active_orderings.items():
             self._finite[name] = weights_are_finite(self._states[name].method)
             if self._chooser is None:
                 self.counts[:, self.names.index(name), positions] += self._count(
@@ -246,9 +250,9 @@ class Comparison(LightningModule):
             elif self._chooser.now is not None:
                 self._lazy[name].make(self._chooser.now, batch)
 
-    def _count(self, name: str, method: Method, chunks: Chunks) -> Counted:
+    def _count(self, name: str, method: Method, chunks: Chunks) -> PredictionCounts:
         """Count the predictions of a method, or of a copy of it, that are correct, and those that are not finite."""
-        counted = Counted(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device))
+        counted = PredictionCounts(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device))
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation"), folded(method), exact:
@@ -256,7 +260,7 @@ class Comparison(LightningModule):
                 inputs, labels = inputs.to(self.device), labels.to(self.device)
                 with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
                     logits = method(inputs)
-                require_logits(logits, (len(method.start.numbers), len(labels), self.classes))
+                require_logits(logits, (len(method.start.ordering_numbers), len(labels), self.classes))
                 counted.add(logits, labels, self.class_weights)
         return counted
 
@@ -277,7 +281,7 @@ class Comparison(LightningModule):
 
     def logged(self) -> dict[str, float]:
         """Return what the methods have logged last, by `METHOD/NAME`."""
-        logged = {name: self._states[name].method.logged for name in self.fed}
+        logged = {name: self._states[name].method.logged for name in self.active_orderings}
         return {f"{name}/{key}": float(value) for name, values in logged.items() for key, value in values.items()}
 
     def snapshot(self) -> Snapshot:

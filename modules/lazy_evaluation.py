@@ -7,15 +7,15 @@ from types import MethodType
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from headstart.modules.counted import Counted
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method
 from headstart.modules.method_state import MethodState
+from headstart.modules.prediction_counts import PredictionCounts
 from headstart.modules.stream import Chooser, Chunks
 from headstart.output.errors import UserError
 
 # Evaluates a method, or a copy of it.
-Count = Callable[[Method, Chunks], Counted]
+Count = Callable[[Method, Chunks], PredictionCounts]
 
 
 class LazyEvaluation:
@@ -56,7 +56,7 @@ class LazyEvaluation:
         if now in needed and now not in self.past:
             self.past[now] = copy_of(self.state)
 
-    def _count_past(self, evaluation: int, chunks: Chunks) -> Counted:
+    def _count_past(self, evaluation: int, chunks: Chunks) -> PredictionCounts:
         try:
             return self._count(self.past[evaluation], chunks)
         except UserError:

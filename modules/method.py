@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class Start:
+class MethodStart:
     """The start of every method of a comparison, equal for all of them.
 
     Attributes:
         features: Width of the features.
         classes: Number of target classes.
-        numbers: Number of every ordering that is fed, side by side.
+        ordering_numbers: Numbers of the orderings that it learns side by side.
         max_samples: The most samples that one ordering will feed.
         seed: Seed of a method's random numbers. Sample the same for every ordering, for example positions in the
             stream. An ordering then has the same results alone and among many.
@@ -36,7 +36,7 @@ class Start:
 
     features: int
     classes: int
-    numbers: Sequence[int]
+    ordering_numbers: Sequence[int]
     max_samples: int
     seed: int
     device: torch.device | str = "cpu"
@@ -49,7 +49,7 @@ class Start:
     @property
     def orderings(self) -> int:
         """Number of orderings that are fed side by side."""
-        return len(self.numbers)
+        return len(self.ordering_numbers)
 
     def heads(self) -> tuple[Tensor, Tensor]:
         """Sample the initial head of every ordering, the same for all methods.
@@ -57,7 +57,7 @@ class Start:
         Returns:
             Weights `[orderings, features, classes]` and biases `[orderings, classes]`.
         """
-        heads = [sample_head(self.features, self.classes, self.seed, number) for number in self.numbers]
+        heads = [sample_head(self.features, self.classes, self.seed, number) for number in self.ordering_numbers]
         weight, bias = (torch.stack(parts).to(self.device) for parts in zip(*heads, strict=True))
         return weight, bias
 
@@ -145,7 +145,7 @@ class Method(LightningModule):
     def check_arguments(self) -> None:
         """Raise a UserError for arguments that cannot work; called once, before features are computed."""
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Set up the state; called before the first batch of a pass over the stream, after the constructor.
 
         Extend it to create parameters and buffers. `self.backbone` holds the method's own copy of the trainable

@@ -118,5 +118,5 @@ def require_finite(method: Method, is_finite: Tensor | None, samples_seen: int) 
     if is_finite is not None and not is_finite:
         raise UserError(
             f"its loss turned NaN or infinite, and its weights with it, by {samples_seen} samples of ordering "
-            f"{method.start.numbers[0]}; lower its learning rate"
+            f"{method.start.ordering_numbers[0]}; lower its learning rate"
         )

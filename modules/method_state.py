@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.global_generators import GlobalGenerators
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 
 # These attributes of a method belong to Lightning, or follow from the stream.
 NOT_OWN = vars(LightningModule()).keys() - vars(nn.Module()).keys() | {"start"}
@@ -42,7 +42,7 @@ class MethodState:
         self.optimizers: list[Optimizer] = []
         self._constructed = _copy_attributes(method, vars(method))
 
-    def reset(self, start: Start) -> None:
+    def reset(self, start: MethodStart) -> None:
         """Restore what the constructor left, before the method begins.
 
         Args:

@@ -11,7 +11,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from headstart.modules.global_generators import GlobalGenerators
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.output.errors import UserError, reason_of
 
 # Builds a module from a backbone and the number of classes.
@@ -64,7 +64,7 @@ class OwnModule:
         if missing := [name for name in NEEDED if getattr(self.kind, name) is getattr(LightningModule, name)]:
             raise UserError(f"{self.kind.__name__} does not define {' and '.join(missing)}")
 
-    def build(self, start: Start) -> LightningModule:
+    def build(self, start: MethodStart) -> LightningModule:
         """Build the module of one ordering, from copies of the backbone and of the arguments.
 
         Args:
@@ -94,11 +94,11 @@ def _head(weight: Tensor, bias: Tensor) -> nn.Linear:
     return head
 
 
-def generators_of(start: Start) -> GlobalGenerators:
+def generators_of(start: MethodStart) -> GlobalGenerators:
     """Return the global generators of a module, which follow from the seed and the number of its ordering.
 
     Args:
         start: What the module starts from, with one ordering.
     """
-    seed = np.random.SeedSequence((start.seed, start.numbers[0])).generate_state(1)
+    seed = np.random.SeedSequence((start.seed, start.ordering_numbers[0])).generate_state(1)
     return GlobalGenerators(int(seed[0]), start.device)

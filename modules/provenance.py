@@ -109,7 +109,7 @@ def code_of(one: object, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_users(one: object, options: Mapping[str, Any]) -> bool:
-    """Whether the class of an object, or something that its options name, is the user's own.
+    """Return whether the class of an object, or something that its options name, is the user's own.
 
     Args:
         one: The object, or its class.
@@ -166,7 +166,7 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
-    """Whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
+    """Return whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
 
     Args:
         one: The object, or its class.
@@ -216,7 +216,7 @@ def versions() -> dict[str, str]:
 
 
 def _is_of_other_package(path: str) -> bool:
-    """Whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
+    """Return whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
     name = _outermost(path)
     is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
     return not is_known and name != path and bool(DOTTED.fullmatch(path)) and _is_module(name)
@@ -227,7 +227,7 @@ def _outermost(path: str) -> str:
 
 
 def _is_module(name: str) -> bool:
-    """Whether there is a module or a package of a name, loaded or not."""
+    """Return whether there is a module or a package of a name, loaded or not."""
     try:
         return name in sys.modules or find_spec(name) is not None
     except (ImportError, ValueError):

@@ -120,7 +120,7 @@ def name_of(one: object) -> str:
 
 
 def is_own(one: object) -> bool:
-    """Whether a class or a function is the user's own.
+    """Return whether a class or a function is the user's own.
 
     Args:
         one: The class or function.
@@ -136,7 +136,7 @@ def is_own(one: object) -> bool:
 
 
 def names_own(text: str) -> bool:
-    """Whether a text may be the path of something in an own module that is loaded.
+    """Return whether a text may be the path of something in an own module that is loaded.
 
     Args:
         text: The text, such as `package.module.name` or `module:name`.
@@ -159,7 +159,7 @@ def _suite_files() -> list[Path]:
 
 
 def _changed(file: Path) -> bool:
-    """Whether a file has changed since this process began; files in an archive have not."""
+    """Return whether a file has changed since this process began; files in an archive have not."""
     # Other than the time of modification, this one cannot be set.
     return file.is_file() and file.stat().st_ctime > STARTED
 
@@ -183,7 +183,7 @@ def _digest(name: str, module: ModuleType, file: str) -> _Digested:
 
 
 def _is_test(inner: str) -> bool:
-    """Whether a module of the suite is one of its tests, whose methods are like a user's."""
+    """Return whether a module of the suite is one of its tests, whose methods are like a user's."""
     return inner.partition(".")[0] == "tests"
 
 
@@ -220,7 +220,7 @@ def _python_folders() -> tuple[str, ...]:
 
 
 def _is_made(name: str, one: object, file: str) -> bool:
-    """Whether an own function comes from no file; those with two underscores are made by `dataclass`."""
+    """Return whether an own function comes from no file; those with two underscores are made by `dataclass`."""
     one = getattr(one, "__func__", one)
     if not isinstance(one, FunctionType) or name.startswith("__") or not (one.__module__ is None or is_own(one)):
         return False
@@ -238,7 +238,7 @@ def _content(module: ModuleType, file: str) -> bytes | None:
 
 
 def _runs_other_byte_code(module: ModuleType, file: str, content: bytes) -> bool:
-    """Whether Python has stored byte code of another version, which had the same size and time of change."""
+    """Return whether Python has stored byte code of another version, which had the same size and time of change."""
     loader = module.__loader__
     if type(loader) is not SourceFileLoader:
         return False

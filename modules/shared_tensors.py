@@ -6,7 +6,7 @@ from dataclasses import fields
 import torch
 from torch import Tensor
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 
 WORD = torch.int64
 
@@ -19,7 +19,7 @@ class SharedTensors:
         held: Other tensors, by their names in messages.
     """
 
-    def __init__(self, start: Start, held: Mapping[str, Tensor]) -> None:
+    def __init__(self, start: MethodStart, held: Mapping[str, Tensor]) -> None:
         values = {f"start.{field.name}": getattr(start, field.name) for field in fields(start)} | dict(held)
         self.tensors = {name: [value] for name, value in values.items() if isinstance(value, Tensor)}
         if start.backbone is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 
 # The validation set, again and again: inputs and labels.
 Chunks = Iterable[tuple[Tensor, Tensor]]
@@ -38,7 +38,7 @@ class Stream(Protocol):
     max_samples: int
     orderings: Sequence[int]
 
-    def start(self) -> Start:
+    def start(self) -> MethodStart:
         """Return the start of every method."""
 
     def held(self) -> Mapping[str, Tensor]:

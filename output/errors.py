@@ -121,10 +121,10 @@ def other_schema(what: str, found: object, known: int) -> UserError:
     return UserError(f"{what} has schema {found}, but this version of Headstart reads schema {known}; make it again")
 
 
-def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
+def require_different(option: str, values: Sequence[str], minimum: int = 1) -> None:
     """Raise a UserError unless an option has a least number of values, all different."""
-    if not least <= len(set(values)) == len(values):
-        needed = ("one", "two")[least - 1]
+    if not minimum <= len(set(values)) == len(values):
+        needed = ("one", "two")[minimum - 1]
         raise UserError(
             f"{option}: {', '.join(values) or 'none'} given; {needed} or more are needed, none of them twice"
         )

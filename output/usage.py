@@ -53,7 +53,7 @@ VALUE = re.compile(
 
 
 # A value in place of a class, as messages about mappings and paths have it.
-NAMED = re.compile(
+VALUE_FOR_CLASS = re.compile(
     r"Expected a dot import path string: ([A-Za-z_]\w*)|path but (\S+) either not.* Unexpected import path"
 )
 # Options that a parser knows beside those with a default.
@@ -204,7 +204,7 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
         # The suite's own types, such as the names of metrics, raise messages of their own.
         return own[2]
     text = text.partition(" Subclass types expect")[0]
-    found = NAMED.search(text) or PATH.match(text) or VALUE.fullmatch(text)
+    found = VALUE_FOR_CLASS.search(text) or PATH.match(text) or VALUE.fullmatch(text)
     if kind is None or not found:
         return text
 

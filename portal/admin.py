@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.contract.submissions import KEYS
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_texts

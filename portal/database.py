@@ -61,7 +61,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is an SQLite file."""
+        """Return whether it is an SQLite file."""
         return self.url.get_backend_name() == "sqlite"
 
     def create_tables(self) -> None:

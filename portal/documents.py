@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
 from headstart.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
-from headstart.contract.schema import CONTRACT_VERSION
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import CONTRACT_VERSION, Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.settings import Settings
 from headstart.portal.tables import FactRow, Kind

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from headstart.contract.challenge_rules import find_untimely
 from headstart.contract.problems import ContractError, Problem
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.contract.submissions import check_submission
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
@@ -194,5 +194,5 @@ def set_closed(session: Session, closed: bool) -> None:
 
 
 def is_closed(session: Session) -> bool:
-    """Whether organisers have closed the portal."""
+    """Return whether organisers have closed the portal."""
     return session.get(FactRow, CLOSED) is not None

@@ -15,7 +15,7 @@ from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
 from headstart.contract.problems import Problem
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import basis_key, read_bases

@@ -87,7 +87,7 @@ class Settings:
 
     @property
     def behind_tls(self) -> bool:
-        """Whether browsers connect over TLS."""
+        """Return whether browsers connect over TLS."""
         return self.url is not None and self.url.startswith("https://")
 
     @property

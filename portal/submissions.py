@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
 from sqlalchemy.orm import Session, aliased
 
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.portal.documents import BASES, Documents, basis_key, read_bases
 from headstart.portal.tables import QUEUE_ORDER, SCORE_NAMES, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
 

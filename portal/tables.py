@@ -10,7 +10,7 @@ from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, 
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 
 Kind = Literal["public", "held_out"]
 State = Literal["queue", "running", "scored", "refused", "failed"]

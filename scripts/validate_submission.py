@@ -29,7 +29,7 @@ from headstart.contract.documents import (
     registry_path,
 )
 from headstart.contract.problems import ContractError
-from headstart.contract.schema import CONTRACT_VERSION, Team
+from headstart.contract.schema import CONTRACT_VERSION, Track
 from headstart.contract.stimulus_files import ROOT_VARIABLE, locate_stimuli
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, Submission
 
@@ -102,7 +102,7 @@ def _parse(args: Sequence[str] | None) -> argparse.Namespace:
     source = "JSON file of a submission, or a data set: a folder, or hf:// and a name on the Hugging Face Hub."
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0], allow_abbrev=False)
     parser.add_argument("submission", help=source)
-    parser.add_argument("--team", choices=get_args(Team), help="Team that it must be of; either by default.")
+    parser.add_argument("--team", choices=get_args(Track), help="Team that it must be of; either by default.")
     parser.add_argument("--registry", help=f"Model registry; by default {REGISTRY_VARIABLE} or the project's own.")
     parser.add_argument("--catalog", help=f"Stimuli catalog; by default {CATALOG_VARIABLE} or the project's own.")
     shipped = f"Challenge whose rules hold: a YAML file, or one of {', '.join(shipped_challenges())}."

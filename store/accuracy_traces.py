@@ -11,7 +11,7 @@ from headstart.store.ledger_file import Trace
 SEVERAL = -1
 
 
-class Counted(NamedTuple):
+class PhotoCounts(NamedTuple):
     """What was counted of a network's predictions for validation photos, and for selection photos.
 
     Attributes:
@@ -37,13 +37,13 @@ class Counted(NamedTuple):
         return Trace(np.array([self.correct, only, *([] if self.selected is None else [self.selected])]))
 
 
-def only_classes(counts: Mapping[int, Counted], classes: Sequence[str]) -> dict[int, str]:
+def only_classes(counts: Mapping[int, PhotoCounts], classes: Sequence[str]) -> dict[int, str]:
     """Return the name of the class that is predicted alone, by the orderings in which one is."""
     return {ordering: classes[each.only_class] for ordering, each in counts.items() if each.only_class is not None}
 
 
 def accuracies_of(
-    counts: Mapping[int, Counted], description: Mapping[str, Any], split: str = "validation"
+    counts: Mapping[int, PhotoCounts], description: Mapping[str, Any], split: str = "validation"
 ) -> dict[int, float]:
     """Return the accuracies on a split by ordering, without the orderings in which nothing was counted for it.
 

@@ -84,7 +84,7 @@ class HexDigests(Sequence[str]):
         return digest.ljust(32, b"\0").hex()
 
     def __eq__(self, other: object) -> bool:
-        """Whether another sequence holds the same digests."""
+        """Return whether another sequence holds the same digests."""
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -167,7 +167,7 @@ class FeatureTable:
         return [self._parts[name] for name in sorted(names & self._parts.keys())]
 
     def _verify(self, part: Part) -> bool:
-        """Whether a part is as it was written; it is removed otherwise."""
+        """Return whether a part is as it was written; it is removed otherwise."""
         name = part.path.name
         if name not in self._verified:
             try:
@@ -194,7 +194,7 @@ class FeatureTable:
             (self.folder / name).unlink(missing_ok=True)
 
     def has(self, digests: Digests) -> bool:
-        """Whether there is a part of exactly these pictures."""
+        """Return whether there is a part of exactly these pictures."""
         return (self.folder / name_of(digests)).exists()
 
     @contextmanager

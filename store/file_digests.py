@@ -103,7 +103,7 @@ def time_of_change(state: str) -> int:
 
 
 def is_settled(state: str, seen: int, began: int) -> bool:
-    """Whether the next write of a file gives it another state, so that what is read now is what this state stands for.
+    """Return whether the next write of a file gives it another state, so that this state stands for what is read now.
 
     A time of change in the future says nothing. The next write has another one, too, if the state was seen long before.
 

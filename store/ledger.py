@@ -138,7 +138,7 @@ class Ledger(LedgerFile):
         return self.folder / HOLDERS / f"{holder}.lock"
 
     def _is_alive(self, holder: str) -> bool:
-        """Whether a process still runs; the lock file of a dead one is removed."""
+        """Return whether a process still runs; the lock file of a dead one is removed."""
         file = self._holder_file(holder)
         if not file.exists():
             return False

@@ -51,7 +51,7 @@ def flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[s
 
 
 def overrides(option: str, parameter: str, values: Mapping[str, Any]) -> bool:
-    """Whether an option that comes after a parameter replaces its value.
+    """Return whether an option that comes after a parameter replaces its value.
 
     Args:
         option: Name of the option.

@@ -35,7 +35,7 @@ class InSecondOrdering(modules.GradientDescent):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         super().adapt(inputs, labels)
         self.seen = getattr(self, "seen", 0) + 1
-        if self.seen == 5 and 1 in self.start.numbers:
+        if self.seen == 5 and 1 in self.start.ordering_numbers:
             self.go_wrong()
 
     def go_wrong(self) -> None:

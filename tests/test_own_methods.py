@@ -42,7 +42,7 @@ class Gathers(GradientDescent):
     def forward(self, inputs):
         # The first class is predicted for as many samples as batches have left a gradient.
         first = torch.arange(len(inputs)) < self.bias.grad[0, 0]
-        return torch.stack([first, ~first], -1).float().expand(len(self.start.numbers), -1, -1)
+        return torch.stack([first, ~first], -1).float().expand(len(self.start.ordering_numbers), -1, -1)
 """
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from headstart.cli.command_line import run_command
-from headstart.cli.commands import NAMED
+from headstart.cli.commands import COMMAND_BY_NAME
 from headstart.tests.material.browsers import needs_chromium, open_browser
 from headstart.tests.material.root import ROOT, require_checkout
 
@@ -62,13 +62,13 @@ def test_every_public_name_has_an_entry(site: Path) -> None:
 @pytest.mark.slow
 def test_every_command_has_a_page_with_all_options_of_its_help(site: Path) -> None:
     missing = []
-    for name in NAMED:
+    for name in COMMAND_BY_NAME:
         page = site / "reference" / "commands" / f"{name.replace(' ', '-')}.html"
         assert page.is_file()
         text = unescape((page if name != "demo" else page.with_name("train.html")).read_text())
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
-            run_command([*name.split(), "--help"], NAMED)
+            run_command([*name.split(), "--help"], COMMAND_BY_NAME)
         options = re.findall(r"^  (?:-\w, )?(--\w[\w.]*\w)(?=[ ,.]|$)", printed.getvalue(), re.MULTILINE)
         missing += [(name, option) for option in options if option not in text]
     assert missing == []

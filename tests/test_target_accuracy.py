@@ -12,7 +12,7 @@ from headstart.datamodules import ClassFolders
 from headstart.evaluation.performances import performances
 from headstart.modules.photo_training import PhotoTraining
 from headstart.output.errors import UserError
-from headstart.store.accuracy_traces import Counted
+from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
 from headstart.store.ledger_reader import LedgerReader
@@ -144,7 +144,7 @@ def test_stored_accuracies_are_verified(
         key = TraceKey(run["stream"], run["methods"][0], 1)
         count = int(ledger.read([key])[key].correct[0])
         assert count == round(12 * results["accuracies"][1])
-        ledger.write({key: Counted(count - 1).trace()})
+        ledger.write({key: PhotoCounts(count - 1).trace()})
     with pytest.raises(UserError, match="1 of 2 traces"):
         verify(str(tmp_path / "ledger"), share=1.0)
     line = (

@@ -29,7 +29,7 @@ def read_table(
     files: Path | Mapping[str, Path],
     layout: TableLayout | None = None,
     chosen: Sequence[str] | None = None,
-    least: int = 2,
+    minimum: int = 2,
 ) -> TransferTable:
     """Read and check a table.
 
@@ -37,7 +37,7 @@ def read_table(
         files: CSV or Parquet file, or the file of each target. `read_rows` describes their layouts.
         layout: How they are read.
         chosen: Names of the metrics to read; all by default.
-        least: Metrics that are needed.
+        minimum: Metrics that are needed.
 
     Returns:
         The table, without metrics that score all sources of every target the same, or lack a source that others score.
@@ -57,13 +57,13 @@ def read_table(
         notes += lost
     metrics, sources, targets = (rows[axis].drop_duplicates().tolist() for axis in KEY)
     metrics = in_paper_order(metrics)
-    require_size([*filter(None, metrics)], sources, least, {})
+    require_size([*filter(None, metrics)], sources, minimum, {})
     _refuse_double(rows)
 
     own = _own_targets(origins, sources, targets) & layout.exclude_target
     scores, performances = _arrays(rows, (metrics, sources, targets))
 
-    left_out = _lacking_sources(metrics, sources, scores, least)
+    left_out = _lacking_sources(metrics, sources, scores, minimum)
     kept = [index for index, name in enumerate(metrics) if name not in left_out]
     metrics, scores = [metrics[index] for index in kept], scores[kept]
     if layout.missing == "refuse":
@@ -75,7 +75,7 @@ def read_table(
     cells = np.where(known, scores, 0.0)[: len(named)], np.where(known, performances, 0.0)
     notes = [*_warnings(rows), *notes]
     table = TransferTable(named, sources, targets, own, known, *cells, _digest(files), ignored, left_out, notes)
-    return table.without_constant_metrics().require(least)
+    return table.without_constant_metrics().require(minimum)
 
 
 def _join(
@@ -159,7 +159,7 @@ def _arrays(rows: pd.DataFrame, names: tuple[Sequence[str], ...]) -> tuple[Float
     return scores, performances
 
 
-def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Floats, least: int) -> dict[str, str]:
+def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Floats, minimum: int) -> dict[str, str]:
     """Return the metrics that have no score at all of a source that most other metrics score, with the reasons."""
     scored = np.isfinite(scores).any(axis=2)
     lacking = ~scored & (scored.sum(axis=0) > (len(metrics) - 1) / 2)
@@ -168,7 +168,7 @@ def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Flo
         for name, its in zip(metrics, lacking, strict=True)
         if its.any()
     }
-    return reasons if len(metrics) - len(reasons) >= max(least, 1) else {}
+    return reasons if len(metrics) - len(reasons) >= max(minimum, 1) else {}
 
 
 def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances: Flags) -> None:
@@ -193,13 +193,13 @@ def _digest(files: Mapping[str, Path]) -> str:
     return digests[""] if list(digests) == [""] else digest_of(digests)
 
 
-def without_holes(table: TransferTable, missing: Missing, least: int) -> TransferTable:
+def without_holes(table: TransferTable, missing: Missing, minimum: int) -> TransferTable:
     """Treat the holes of a table.
 
     Args:
         table: A table with holes.
         missing: `complete` leaves out sources and targets with holes, `pairwise` those without any cell.
-        least: Metrics that are needed.
+        minimum: Metrics that are needed.
 
     Returns:
         The table, with a note that says what is left.
@@ -220,4 +220,4 @@ def without_holes(table: TransferTable, missing: Missing, least: int) -> Transfe
     lowest = zip(kept.targets, kept.performances.min(axis=0), strict=True)
     if negative := [name for name, low in lowest if low < 0]:
         notes.append(NEGATIVE.format(", ".join(negative)))
-    return replace(kept, notes=notes).without_constant_metrics().require(least)
+    return replace(kept, notes=notes).without_constant_metrics().require(minimum)

@@ -103,9 +103,9 @@ class TransferTable:
         kept = [name for name in self.metrics if name not in reasons]
         return replace(self, metrics=kept, scores=self.scores[varies], left_out=self.left_out | reasons)
 
-    def require(self, least: int) -> TransferTable:
+    def require(self, minimum: int) -> TransferTable:
         """Return the table, or raise a UserError as `require_size` does."""
-        require_size(self.metrics, self.sources, least, self.left_out)
+        require_size(self.metrics, self.sources, minimum, self.left_out)
         return self
 
     def remarks(self) -> list[str]:
@@ -116,14 +116,14 @@ class TransferTable:
         return lines
 
 
-def require_size(metrics: Sequence[str], sources: Sequence[str], least: int, left_out: Mapping[str, str]) -> None:
+def require_size(metrics: Sequence[str], sources: Sequence[str], minimum: int, left_out: Mapping[str, str]) -> None:
     """Raise a UserError if there are fewer metrics than `least`, or fewer than two sources."""
-    if len(metrics) >= least and len(sources) > 1:
+    if len(metrics) >= minimum and len(sources) > 1:
         return
     reasons = ", ".join(f"{name} ({reason})" for name, reason in left_out.items())
     sizes = f"{len(metrics)} metrics{f' besides {reasons}' if reasons else ''} and {len(sources)} sources"
-    needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")[least]
-    hint = "" if metrics or reasons or not least else "; the option metrics names columns of metrics"
+    needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")[minimum]
+    hint = "" if metrics or reasons or not minimum else "; the option metrics names columns of metrics"
     raise UserError(f"table: {sizes} found; {needed} compared{hint}")
 
 

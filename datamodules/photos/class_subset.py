@@ -36,7 +36,7 @@ class ClassSubset(PhotoSource):
             self.source.prepare(cache)
 
     def is_to_download(self, cache: Path | None = None) -> bool:
-        """Whether the larger data set is to be downloaded."""
+        """Return whether the larger data set is to be downloaded."""
         return self.source.is_to_download(cache)
 
     def train(self) -> Photos:
@@ -55,7 +55,7 @@ class ClassSubset(PhotoSource):
         return self._select(lambda: train), self._select(lambda: validation)
 
     def _check(self) -> None:
-        require_different("classes", self.classes, least=2)
+        require_different("classes", self.classes, minimum=2)
 
     def _select(self, read: Callable[[], Photos]) -> Photos:
         self._check()

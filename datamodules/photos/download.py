@@ -54,7 +54,7 @@ class FetchedSource(PhotoSource):
             fetch_once(self.root / self.subfolder, self.fill)
 
     def is_to_download(self, cache: Path | None = None) -> bool:
-        """Whether the data set is to be fetched, and its folder is missing or empty."""
+        """Return whether the data set is to be fetched, and its folder is missing or empty."""
         self._find_root(cache)
         return self.download and not _holds_something(self.root / self.subfolder)
 

@@ -132,7 +132,7 @@ def _is_visible(char: str) -> bool:
 
 
 def is_photo(name: str) -> bool:
-    """Whether a file is a photo by the ending of its name."""
+    """Return whether a file is a photo by the ending of its name."""
     return os.path.splitext(name)[1].lower() in suffixes()  # noqa: PTH122 - a Path for each of many files takes long
 
 

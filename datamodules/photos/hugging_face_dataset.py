@@ -258,5 +258,5 @@ def _type(feature: Any) -> str:  # noqa: ANN401 - of a package without types
 
 
 def _is_labelled(photos: Photos) -> bool:
-    """Whether every photo has a class."""
+    """Return whether every photo has a class."""
     return bool((photos.labels >= 0).all())

@@ -90,7 +90,7 @@ class MapFolders(PhotoSource):
 
     def _read(self, *names: str) -> Photos:
         require_folder(self.root, "give the folder that holds train/ and validation/")
-        require_different("classes", self.classes, least=2)
+        require_different("classes", self.classes, minimum=2)
         split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
         if split is None:
             there = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"

@@ -170,7 +170,7 @@ class PhotoSource(ABC):
         """
 
     def is_to_download(self, cache: Path | None = None) -> bool:
-        """Whether `prepare` would download the data set.
+        """Return whether `prepare` would download the data set.
 
         Args:
             cache: The cache folder.

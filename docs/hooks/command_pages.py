@@ -7,7 +7,7 @@ from contextlib import redirect_stdout, suppress
 from unittest.mock import patch
 
 from headstart.cli.command_line import run_command
-from headstart.cli.commands import COMMANDS, NAMED, TASKS
+from headstart.cli.commands import COMMAND_BY_NAME, COMMANDS, TASKS
 from headstart.docs.hooks.links import ROOT
 
 FOLDER = "reference/commands"
@@ -33,7 +33,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
         lines += [f"## {question}", "", "| command | what it does |", "| --- | --- |", *links, ""]
     yield f"{FOLDER}/README.md", "\n".join([*lines, OUTSIDE])
 
-    for name in NAMED:
+    for name in COMMAND_BY_NAME:
         helps = {name: _help_of([*name.split(), "--help"])}
         if name == "train":
             options_of_tasks = [[f"--task={task}", "--help"] for task in TASKS] + list(FURTHER)
@@ -65,5 +65,5 @@ def _help_of(words: Sequence[str]) -> str:
     """Return what a command prints as its help."""
     printed = io.StringIO()
     with redirect_stdout(printed), suppress(SystemExit), patch.dict(os.environ, COLUMNS="100"):
-        run_command(words, NAMED)
+        run_command(words, COMMAND_BY_NAME)
     return printed.getvalue().strip().replace(f"{ROOT}/", "")

@@ -35,7 +35,7 @@ TIMEOUT_SECONDS = 4 * 3600
 
 
 def modal_enabled(registry: str | None, catalog: str | None) -> bool:
-    """Whether submissions are scored on Modal, by HACKATHON_MODAL_ENABLE; options take precedence over their variables.
+    """Return whether HACKATHON_MODAL_ENABLE chooses Modal; options take precedence over their variables.
 
     Raises:
         UserError: They are, but the registry or the catalog is not named; or it is neither `true` nor `false`.

@@ -147,7 +147,7 @@ def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry
     if layers is not None and len(models) != 1:
         raise UserError(f"models: {len(models)} models are given; give one to compare its layers")
     option, compared = ("models", models) if layers is None else ("layers", layers)
-    require_different(option, compared, least=2)
+    require_different(option, compared, minimum=2)
 
 
 def compare(

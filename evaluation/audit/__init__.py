@@ -1,1 +1,1 @@
-"""Whether transferability scores predict performances better than a fixed order of the models."""
+"""Return whether transferability scores predict performances better than a fixed order of the models."""

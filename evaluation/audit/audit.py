@@ -41,7 +41,7 @@ def audit(
         The content of audit.json.
     """
     start = time.perf_counter()
-    results = TableResults("runs/audit", FILES, table, least=0, **options)
+    results = TableResults("runs/audit", FILES, table, minimum=0, **options)
     cells = results.table
     if len(cells.targets) < 2:
         raise UserError(f"table: {cells.targets[0]!r} is the only target; two or more are compared")

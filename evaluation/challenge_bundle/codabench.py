@@ -4,7 +4,7 @@ A competition has one leaderboard, and its phases come one after the other, so t
 """
 
 from headstart.contract.challenge import TeamRules
-from headstart.contract.schema import Team
+from headstart.contract.schema import Track
 from headstart.evaluation.challenge_bundle.archives import Files
 from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Material, read_yaml, yaml_bytes
 
@@ -24,7 +24,7 @@ def losses(material: Material) -> list[str]:
     ]
 
 
-def _competition(material: Material, team: Team, rules: TeamRules) -> Files:
+def _competition(material: Material, team: Track, rules: TeamRules) -> Files:
     challenge, title, document = material.challenge, f"{team.title()} Team", read_yaml("codabench.yaml")
     document["title"] = f"{challenge.title[:240]}: {title}"
     document |= {"description": challenge.description, "docker_image": material.image}

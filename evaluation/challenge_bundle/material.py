@@ -15,7 +15,7 @@ from PIL import Image
 
 from headstart.contract.challenge import BlueRules, Challenge, RedRules
 from headstart.contract.documents import Catalog, Registry
-from headstart.contract.schema import Team
+from headstart.contract.schema import Track
 from headstart.contract.stimulus_files import locate_stimuli
 from headstart.evaluation.challenge_bundle import scoring_program
 from headstart.evaluation.challenge_bundle.archives import Files
@@ -49,9 +49,9 @@ class Material:
     image: str
 
     @property
-    def teams(self) -> dict[Team, BlueRules | RedRules]:
+    def teams(self) -> dict[Track, BlueRules | RedRules]:
         """The rules of the teams that the challenge has."""
-        found = {team: self.challenge.rules(team) for team in get_args(Team)}
+        found = {team: self.challenge.rules(team) for team in get_args(Track)}
         return {team: rules for team, rules in found.items() if rules is not None}
 
     @property

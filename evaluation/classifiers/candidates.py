@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from headstart.modules.arithmetic import common_offset, seen_rows
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.catalogue import METHODS
 
 # Methods that no other is significantly better than in some setting of the local suite (docs/methods.md), the
@@ -64,7 +64,7 @@ class Labelled:
             bias = (bias + self.source_head.double() @ offset.double()).float()
         return replace(self, features=self.features - offset, source_bias=bias, offset=offset)
 
-    def start(self, vectors: Tensor, sets: int, size: int) -> Start:
+    def start(self, vectors: Tensor, sets: int, size: int) -> MethodStart:
         """Return the start of a method.
 
         Args:
@@ -72,10 +72,10 @@ class Labelled:
             sets: Number of sets of samples that it learns side by side.
             size: Samples of each set.
         """
-        return Start(
+        return MethodStart(
             features=vectors.shape[1],
             classes=self.classes,
-            numbers=range(sets),
+            ordering_numbers=range(sets),
             max_samples=size,
             seed=self.seed,
             source_head=self.source_head,

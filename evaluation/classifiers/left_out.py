@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headstart.evaluation.classifiers.candidates import Labelled, create, fit_sets
 from headstart.modules.arithmetic import deterministic
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 from headstart.modules.methods.random_projection import RandomProjection
@@ -26,7 +26,7 @@ class _MeanOfRepresented(SemanticClassMean):
 
     spaces = 1
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         NearestClassMean.begin(self, start)
         self.represented = ComputedOnce()

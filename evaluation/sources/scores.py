@@ -54,7 +54,7 @@ class Score:
 
     @property
     def at_bound_without_parts(self) -> bool:
-        """Whether it is the highest possible score whichever part of the photos is left out."""
+        """Return whether it is the highest possible score whichever part of the photos is left out."""
         return self.uncertain == AT_BOUND
 
     @property

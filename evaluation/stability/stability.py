@@ -73,7 +73,7 @@ def stability(
         The content of stability.json.
     """
     start = time.perf_counter()
-    results = TableResults("runs/stability", FILES, table, least=2, **options)
+    results = TableResults("runs/stability", FILES, table, minimum=2, **options)
     cells = results.table
     conventions = PRESETS[preset] if preset else None
     sizes = len(cells.sources), len(cells.targets)

@@ -176,7 +176,7 @@ class Curves:
 
     @property
     def present(self) -> Flags:
-        """Whether there is a trace, `[methods, orderings]`."""
+        """Return whether there is a trace, `[methods, orderings]`."""
         return np.asarray(self.correct[..., 0] != NOT_EVALUATED)
 
     def select(self, methods: Sequence[str]) -> Curves:
@@ -202,12 +202,12 @@ class Curves:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether evaluations were skipped, so that only the run's own criterion is known."""
+        """Return whether evaluations were skipped, so that only the run's own criterion is known."""
         return bool((self.correct == SKIPPED).any())
 
     @property
     def is_open(self) -> bool:
-        """Whether skipped evaluations decide about a trace, by the criterion of these curves."""
+        """Return whether skipped evaluations decide about a trace, by the criterion of these curves."""
         required = required_correct(self.threshold, self.all_correct)
         return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 

@@ -157,7 +157,7 @@ class _Test:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether more patterns could make a pair significant."""
+        """Return whether more patterns could make a pair significant."""
         return self.open > 0 and not self.decided[self.open - 1]
 
     def results(self) -> AllPairs:

@@ -14,7 +14,7 @@ from headstart.metrics.arrays import Flags, Floats
 
 NOT_FINITE = "gave predictions that are not finite in"
 # Pairs of photos that are named.
-NAMED = 3
+MOST_NAMED = 3
 # Entries of a protocol that name photos: their effect on the numbers, and the sign between the photos of a pair.
 PHOTOS = {
     "near_duplicate_photos": ("validation photos look like a training photo: accuracies may be too high", " ~ "),
@@ -37,8 +37,8 @@ def photo_warnings(protocol: Mapping[str, Any]) -> list[str]:
     warnings = []
     for key, (fault, sign) in {**PHOTOS, "callbacks": CALLBACKS}.items():
         if photos := protocol.get(key):
-            named = [each if isinstance(each, str) else sign.join(map(str, each)) for each in [*photos][:NAMED]]
-            listed = ", ".join([*named, *["…"] * (len(photos) > NAMED)])
+            named = [each if isinstance(each, str) else sign.join(map(str, each)) for each in [*photos][:MOST_NAMED]]
+            listed = ", ".join([*named, *["…"] * (len(photos) > MOST_NAMED)])
             warnings.append(f"{len(photos)} {fault}: {listed}.")
     return warnings
 

@@ -154,7 +154,7 @@ def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
 
 
 def gram_form_is_cheaper(embeddings: Sequence[CentredEmbedding]) -> bool:
-    """Whether products of rows take fewer multiplications than products of the features of all pairs."""
+    """Return whether products of rows take fewer multiplications than products of the features of all pairs."""
     n, m, width = embeddings[0].n, len(embeddings), sum(x.width for x in embeddings)
     # Halves of symmetric matrices: n^2 (width / 2 + m^2 / 4) against n width^2 / 2.
     return n * (width + m * m / 2) <= width * width

@@ -6,7 +6,7 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start, linear_logits
+from headstart.modules.method import MethodStart, linear_logits
 from headstart.modules.methods.gradient_descent import GradientDescent
 
 
@@ -43,7 +43,7 @@ class CosineClassifier(GradientDescent):
         self.imprint_samples = imprint_samples
         self.initial_scale = scale
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample; only the shape of the initial head is used."""
         super().begin(start)
         del self.bias

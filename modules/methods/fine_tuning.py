@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from headstart.modules.method import Start, linear_logits
+from headstart.modules.method import MethodStart, linear_logits
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.output.errors import UserError
@@ -22,7 +22,7 @@ class FineTuning(GradientDescent):
 
     backbone: nn.Module
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Copy the initial head and the backbone.
 
         Raises:

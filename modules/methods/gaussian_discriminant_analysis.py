@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 from headstart.modules.methods.samples_seen import SeenProducts, solve_positive
 
@@ -40,7 +40,7 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
 
     independent_of_limit = True
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.count = 0

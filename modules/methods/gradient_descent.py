@@ -5,7 +5,7 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.method import Method, MethodStart, linear_logits
 from headstart.output.errors import UserError
 
 COUPLING = (torch.optim.LBFGS, torch.optim.Adafactor, torch.optim.Muon)
@@ -33,7 +33,7 @@ class GradientDescent(Method):
         super().check_arguments()
         require_fitting(self.make_optimizer)
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start from the initial head of every ordering."""
         super().begin(start)
         self.weight, self.bias = map(nn.Parameter, start.heads())

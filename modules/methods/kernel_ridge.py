@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.samples_seen import SeenProducts, solve_positive
 
 # Number of the first samples, whose distances define the width.
@@ -39,7 +39,7 @@ class KernelRidge(Method):
         super().__init__()
         self.ridge = ridge
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.pairs = SeenProducts(start)

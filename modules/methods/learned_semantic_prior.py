@@ -7,7 +7,7 @@ from jsonargparse.typing import PositiveFloat
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start, linear_logits
+from headstart.modules.method import MethodStart, linear_logits
 from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.source_classes import SourceClasses
 from headstart.modules.methods.streaming_lda import StreamingLDA
@@ -59,7 +59,7 @@ class LearnedSemanticPrior(StreamingLDA):
         self.temperature = temperature
         self.prior = prior
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample and with experts of equal weight.
 
         Raises:

@@ -8,7 +8,7 @@ from jsonargparse.typing import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.method import Method, MethodStart, linear_logits
 from headstart.modules.methods.samples_seen import SamplesSeen, with_room
 
 CONJUGATE_STEPS = 200
@@ -53,7 +53,7 @@ class LogisticRegression(Method):
         self.tolerance = tolerance
         self.newton_steps = newton_steps
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.seen = SamplesSeen(start)

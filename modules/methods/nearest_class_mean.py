@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.method import Method, MethodStart, linear_logits
 
 
 class NearestClassMean(Method):
@@ -21,7 +21,7 @@ class NearestClassMean(Method):
     # Vectors of the features' width that represent one sample.
     spaces = 1
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.sums: Tensor = nn.Buffer(torch.zeros(start.orderings, start.classes, self.spaces * start.features))

@@ -7,7 +7,7 @@ from jsonargparse.typing import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 
@@ -35,7 +35,7 @@ class RandomProjection(RecursiveLeastSquares):
         super().__init__(ridge)
         self.projections = projections
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Sample the projection and start from weights of zero."""
         super().begin(replace(start, features=self.projections))
         # The processor samples it, so that every device has the same.

@@ -5,7 +5,7 @@ from jsonargparse.typing import PositiveFloat
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.method import Method, MethodStart, linear_logits
 from headstart.modules.methods.samples_seen import with_room
 
 
@@ -37,7 +37,7 @@ class RecursiveLeastSquares(Method):
         super().__init__()
         self.ridge = ridge
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start from weights of zero and the prior `P = I / ridge`."""
         super().begin(start)
         self.rows = 0

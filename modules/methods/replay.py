@@ -5,7 +5,7 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.modules.methods.samples_seen import SamplesSeen
 
@@ -37,7 +37,7 @@ class Replay(GradientDescent):
         self.replay_size = replay_size
         self.steps = steps
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start with an empty memory."""
         super().begin(start)
         self.memory = SamplesSeen(start)

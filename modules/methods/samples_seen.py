@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 
 
 def with_room(tensor: Tensor, axes: Sequence[int], needed: int, most: int) -> Tensor:
@@ -54,7 +54,7 @@ class SamplesSeen(nn.Module):
         start: What the method starts from.
     """
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: MethodStart) -> None:
         super().__init__()
         self.count = 0
         self.max_samples = start.max_samples
@@ -144,7 +144,7 @@ class SeenProducts(nn.Module):
         start: What the method starts from.
     """
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: MethodStart) -> None:
         super().__init__()
         self.seen = SamplesSeen(start)
         self._norms: Tensor = nn.Buffer(torch.empty(start.orderings, 0), persistent=False)

@@ -10,7 +10,7 @@ from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.samples_seen import SamplesSeen
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
@@ -64,7 +64,7 @@ class ScikitLearnClassifier(Method):
             raise UserError(f"classifier: {classifier!r} has no {' and no '.join(missing)}; give one that has")
         self.is_seeded = "random_state" in example.get_params() and "random_state" not in self.options
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.seen = SamplesSeen(start)

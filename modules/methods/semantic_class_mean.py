@@ -5,7 +5,7 @@ from jsonargparse.typing import PositiveFloat
 from torch import Tensor
 from torch.nn import functional
 
-from headstart.modules.method import Start, linear_logits
+from headstart.modules.method import MethodStart, linear_logits
 from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 from headstart.modules.methods.source_classes import SourceClasses
@@ -44,7 +44,7 @@ class SemanticClassMean(NearestClassMean):
         self.prior = prior
         self.evidence = evidence
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Centre the source head's class vectors and start without any sample.
 
         Raises:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 
 # Rounds in which the spread of the class means and the weights of their common mean settle.
@@ -38,7 +38,7 @@ class ShrunkenClassMean(NearestClassMean):
         """Return the features, scaled to unit norm; `inputs` are as for `forward`."""
         return functional.normalize(self.features(inputs), dim=-1)
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.squares: Tensor = nn.Buffer(torch.zeros(start.orderings))

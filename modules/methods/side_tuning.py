@@ -7,7 +7,7 @@ from jsonargparse.typing import PositiveFloat
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 
-from headstart.modules.method import Start, run_backbone
+from headstart.modules.method import MethodStart, run_backbone
 from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.fine_tuning import FineTuning
 from headstart.modules.methods.streaming_lda import StreamingLDA
@@ -43,7 +43,7 @@ class SideTuning(FineTuning):
         super().__init__(optimizer)
         self.shrinkage = shrinkage
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Copy the backbone, and start from a head of zeros.
 
         Raises:

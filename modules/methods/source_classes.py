@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.output.errors import UserError
 
 
@@ -29,7 +29,7 @@ class SourceClasses(nn.Module):
     vectors: Tensor
     biases: Tensor
 
-    def __init__(self, start: Start, temperature: float, method: str) -> None:
+    def __init__(self, start: MethodStart, temperature: float, method: str) -> None:
         super().__init__()
         if start.source_head is None:
             raise UserError(f"{method} needs the backbone's own classifier: choose one pre-trained as a classifier")

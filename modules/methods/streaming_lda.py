@@ -5,7 +5,7 @@ from jsonargparse.typing import PositiveFloat
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import Start, linear_logits
+from headstart.modules.method import MethodStart, linear_logits
 from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 
 
@@ -34,7 +34,7 @@ class StreamingLDA(RecursiveLeastSquares):
     def __init__(self, shrinkage: PositiveFloat = 1.0) -> None:
         super().__init__(ridge=shrinkage)
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)
         self.sums: Tensor = nn.Buffer(torch.zeros(start.orderings, start.classes, start.features))

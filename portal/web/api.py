@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.portal.database import UNAVAILABLE
 from headstart.portal.settings import Settings
@@ -162,7 +162,7 @@ def read_metrics(portal: PortalDependency) -> Response:
 
 
 def is_stalled(session: Session, now: datetime) -> bool:
-    """Whether a scoring has been due for ten minutes, and no process has begun, prolonged or ended one meanwhile."""
+    """Return whether a scoring has been due for ten minutes, and no process has worked on one meanwhile."""
     since = now - LATELY
     waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
     due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))

@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headstart.contract.challenge_rules import count_on_day
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.intake import counts_against_quota
 from headstart.portal.submissions import PAGE_LENGTH, rank_teams

@@ -128,7 +128,7 @@ def _host(request: Request) -> str | None:
 
 
 def _is_cross_site(request: Request, portal: Portal) -> bool:
-    """Whether another site's page had the browser send a request that changes something."""
+    """Return whether another site's page had the browser send a request that changes something."""
     if request.method not in UNSAFE_METHODS:
         return False
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:

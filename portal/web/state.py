@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from headstart.contract.problems import Problem
-from headstart.contract.schema import Team as Track
+from headstart.contract.schema import Track
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents
 from headstart.portal.intake import Receipt, find_problems, is_closed, store_submission

@@ -21,7 +21,7 @@ from headstart.callbacks import ComparisonRun, SampleEfficiency
 from headstart.callbacks.measurement import measure
 from headstart.cli.trainer_options import own_trainer
 from headstart.datamodules.sample_stream import ValidationSet
-from headstart.modules import Comparison, GradientDescent, Start
+from headstart.modules import Comparison, GradientDescent, MethodStart
 from headstart.tests.material.blank_figures import blank_figures
 from headstart.tests.material.lightning_modules import MODULES, Dropped, Probe, Thaws, Validates
 from headstart.tests.material.scripted_runs import FIRST, IndexStream
@@ -57,11 +57,11 @@ class Clusters(IndexStream):
             for labels in (self.train_labels, self.validation_labels)
         )
 
-    def start(self) -> Start:
-        return Start(WIDTH, CLASSES, self.fed, max_samples=SAMPLES, seed=0)
+    def start(self) -> MethodStart:
+        return MethodStart(WIDTH, CLASSES, self.active_orderings, max_samples=SAMPLES, seed=0)
 
     def train_dataloader(self) -> DataLoader[Any]:
-        rows = [number - FIRST for number in self.fed]
+        rows = [number - FIRST for number in self.active_orderings]
         parts = self.train_inputs[rows], self.train_labels[rows], self.train_labels[rows]
         batches: Any = list(zip(*(part.split(BATCH, 1) for part in parts), strict=True))
         return DataLoader(batches, batch_size=None)

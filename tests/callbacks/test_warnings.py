@@ -18,8 +18,8 @@ PAIRS = [["train/1.jpg", "validation/2.jpg"]]
 def test_near_duplicates_stand_in_the_results_and_in_the_ledger(
     script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = IndexStream.told
-    monkeypatch.setattr(IndexStream, "told", lambda self: {**told(self), "near_duplicate_photos": PAIRS})
+    describe = IndexStream.describe
+    monkeypatch.setattr(IndexStream, "describe", lambda self: {**describe(self), "near_duplicate_photos": PAIRS})
     run = script(COUNTS, results=ComparisonRun())
     document = json.loads((run.folder / "results.json").read_text())
     warning = "1 validation photos look like a training photo: accuracies may be too high"

@@ -8,7 +8,7 @@ import pytest
 
 from headstart.__main__ import main
 from headstart.cli.command_line import load
-from headstart.cli.commands import COMMANDS, EVALUATIONS, NAMED
+from headstart.cli.commands import COMMAND_BY_NAME, COMMANDS, EVALUATIONS
 from headstart.output.version import describe_version
 
 PORTAL = ("portal", "portal worker", "portal admin")
@@ -28,14 +28,14 @@ def test_help_fits_on_a_screen_and_lists_every_command(capsys: pytest.CaptureFix
 
 
 def test_every_command_leads_somewhere() -> None:
-    for name, command in NAMED.items():
+    for name, command in COMMAND_BY_NAME.items():
         if command.extra:
             pytest.importorskip("fastapi", reason="the extra portal is not installed")
         assert callable(load(command.function)), name
-    assert set(EVALUATIONS) == {name for name, command in NAMED.items() if "evaluation." in command.function}
+    assert set(EVALUATIONS) == {name for name, command in COMMAND_BY_NAME.items() if "evaluation." in command.function}
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", COMMAND_BY_NAME)
 def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name in PORTAL:
         pytest.importorskip("fastapi", reason="the extra portal is not installed")

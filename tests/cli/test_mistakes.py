@@ -9,7 +9,7 @@ import pytest
 
 from headstart import datamodules, evaluate
 from headstart.cli.command_line import run_command
-from headstart.cli.commands import NAMED
+from headstart.cli.commands import COMMAND_BY_NAME
 from headstart.datamodules import PhotoSource
 from headstart.tests.conftest import write_photos
 from headstart.tests.material.mistakes import error_line
@@ -78,7 +78,7 @@ def test_each_is_answered_in_one_line(
     wrong = []
     for typed, pattern in TYPED.items():
         with pytest.raises(SystemExit) as caught:
-            run_command(typed.split(), NAMED)
+            run_command(typed.split(), COMMAND_BY_NAME)
         last = capsys.readouterr().err.strip().splitlines()[-1]
         if caught.value.code not in (1, 2) or not re.search(f"^error: {pattern}", last):
             wrong.append((typed, last))

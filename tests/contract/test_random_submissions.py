@@ -19,7 +19,7 @@ KEYS += ["dataset_name", "image_identifier", "x/~\x1b"]
 
 
 def is_valid(path: Path) -> bool:
-    """Whether a submission is valid; any error but the contract's fails the test."""
+    """Return whether a submission is valid; any error but the contract's fails the test."""
     catalog = make_catalog((stimulus["dataset_name"], stimulus["image_identifier"]) for stimulus in STIMULI)
     try:
         read_submission(path, make_registry(MODELS), catalog)

@@ -79,7 +79,7 @@ def test_features_are_those_of_the_entry_and_computed_once(
     assert same is not None
     assert torch.equal(head, same)
     assert len(head) == 7
-    protocol = {**by_entry.told(), **by_entry.decisive()}
+    protocol = {**by_entry.describe(), **by_entry.decisive()}
     assert protocol["backbone"] == entry
     assert protocol["weights"] == str(weights)
     assert protocol["weights_sha256"] == by_name.decisive()["weights_sha256"]
@@ -94,7 +94,7 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
     assert state.keys() == expected.keys()
     assert all(torch.equal(state[name], expected[name]) for name in expected)
     assert stream.decisive()["random_weights"]
-    assert stream.told()["weights"] == "random"
+    assert stream.describe()["weights"] == "random"
     assert stream.start().source_head is None
 
 

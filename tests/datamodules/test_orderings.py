@@ -5,7 +5,7 @@ import pytest
 
 from headstart.datamodules.orderings import (
     balanced_ordering,
-    sample_fed,
+    ordered_indices,
     sample_ordering,
     sample_selection,
     sample_validation,
@@ -52,11 +52,11 @@ def test_classes_of_a_block_come_in_any_order() -> None:
 @pytest.mark.parametrize("views", [1, 3])
 def test_fed_samples_are_a_part_of_the_chosen_order(views: int) -> None:
     labels = np.arange(40) % 4
-    samples, seen = sample_fed(40, [2, 5], slice(8, 20), 3, views, labels)
+    samples, seen = ordered_indices(40, [2, 5], slice(8, 20), 3, views, labels)
     for row, ordering in enumerate((2, 5)):
         assert samples[row].tolist() == balanced_ordering(labels, ordering, 3)[8:20].tolist()
     assert (seen % 40).tolist() == samples.tolist()
-    assert sample_fed(40, [2], slice(8, 20), 3, 1)[0, 0].tolist() == sample_ordering(40, 2, 3)[8:20].tolist()
+    assert ordered_indices(40, [2], slice(8, 20), 3, 1)[0, 0].tolist() == sample_ordering(40, 2, 3)[8:20].tolist()
 
 
 def test_views_are_drawn_evenly_and_by_themselves() -> None:

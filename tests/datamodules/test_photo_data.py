@@ -54,7 +54,7 @@ def test_unreadable_photos_are_left_out_and_recorded(
 ) -> None:
     for _ in range(2):
         stream = set_up(kind, orderings=1, on_bad_image="skip")
-        assert list(stream.told()["unreadable_photos"]) == bad_photos
+        assert list(stream.describe()["unreadable_photos"]) == bad_photos
         assert stream.train_labels.tolist() == [0] * 11 + [1] * 11
         assert len(stream.validation_labels) == len(stream.validation_inputs) == 11
         assert len(stream.train_inputs) == 22

@@ -52,7 +52,7 @@ def test_balanced_stream_ends_when_a_class_runs_out(
         photo.unlink()
     stream = set_up(kind, orderings=2, first_ordering=1, batch_size=4, max_samples=500, order="balanced", seed=5)
     assert f"end after 14 samples, when the class {smallest.name} runs out" in capsys.readouterr().out
-    assert stream.max_samples == stream.start().max_samples == stream.told()["max_samples"] == 14
+    assert stream.max_samples == stream.start().max_samples == stream.describe()["max_samples"] == 14
 
     _, labels = fed(stream)
     assert labels.reshape(2, 7, 2).sort().values.tolist() == [[[0, 1]] * 7] * 2

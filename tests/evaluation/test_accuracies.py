@@ -12,7 +12,7 @@ import pytest
 
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
-from headstart.store.accuracy_traces import Counted
+from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.json_digest import sealed
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
@@ -95,7 +95,7 @@ def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs(runs: Path, t
         for pair, counts in SCORES.items():
             fed, training = documents(*pair, "all")
             stream, method = ledger.record(fed, description=protocol(*pair)), ledger.record(training)
-            ledger.write({TraceKey(stream, method, k): Counted(count).trace() for k, count in enumerate(counts)})
+            ledger.write({TraceKey(stream, method, k): PhotoCounts(count).trace() for k, count in enumerate(counts)})
     alone = performances(str(tmp_path / "ledger"), output=str(tmp_path / "a.csv"))
     assert alone == pytest.approx(EXPECTED)
     both = performances([str(tmp_path / "ledger"), str(runs / "*")], output=str(tmp_path / "b.csv"))
@@ -107,7 +107,7 @@ def test_networks_that_predict_one_class_alone_are_named(tmp_path: Path, capsys:
     described = {**protocol("first", "pets"), "classes": ["cats", "dogs"]}
     with Ledger(tmp_path / "ledger") as ledger:
         stream, method = ledger.record(fed, description=described), ledger.record(training)
-        counted = [Counted(25, 1).trace(), Counted(30).trace(), Counted(20).trace()]
+        counted = [PhotoCounts(25, 1).trace(), PhotoCounts(30).trace(), PhotoCounts(20).trace()]
         ledger.write({TraceKey(stream, method, k): trace for k, trace in enumerate(counted)})
     write(tmp_path / "run", ("first", "pets"), {0: 25}, only_classes=["dogs"])
     expected = "predicts 'dogs' for all validation photos in 1 of 3 orderings."

@@ -6,11 +6,13 @@ import torch
 from torch import Tensor
 
 from headstart.modules.comparison import Comparison
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 
 
-def set_up(comparison: Comparison, start: Start) -> None:
-    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers: None, orderings=start.numbers, held=dict)
+def set_up(comparison: Comparison, start: MethodStart) -> None:
+    stream = SimpleNamespace(
+        start=lambda: start, feed=lambda numbers: None, orderings=start.ordering_numbers, held=dict
+    )
     comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
     comparison.setup("fit")
 
@@ -25,10 +27,10 @@ class Constant(Method):
     def __init__(self, predictions: list[int]) -> None:
         super().__init__()
         self.predictions = predictions
-        self.fed: list[tuple[Tensor, Tensor]] = []
+        self.batches: list[tuple[Tensor, Tensor]] = []
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        self.fed.append((inputs, labels))
+        self.batches.append((inputs, labels))
 
     def forward(self, inputs: Tensor) -> Tensor:
         one_hot = torch.eye(3)[self.predictions]
@@ -37,6 +39,6 @@ class Constant(Method):
 
 def compared(method: Method, orderings: int = 2) -> Comparison:
     comparison = Comparison(Constant([0] * orderings), {"mine": method})
-    set_up(comparison, Start(4, 3, range(orderings), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(orderings), max_samples=9, seed=0))
     comparison.on_validation_epoch_start()
     return comparison

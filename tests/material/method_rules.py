@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
 from headstart.tests.material.shipped_methods import Make
 from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_photos, random_samples
@@ -48,7 +48,7 @@ def check_alone_as_among_many(make: Make) -> None:
             torch.testing.assert_close(method(inputs[0])[0], many[after, ordering], rtol=1e-3, atol=1e-4)
 
 
-def snapshot(start: Start) -> list[Any]:
+def snapshot(start: MethodStart) -> list[Any]:
     values = [getattr(start, field.name) for field in fields(start)]
     states = [list(value.state_dict().values()) for value in values if isinstance(value, nn.Module)]
     return deepcopy([*states, *(value for value in values if isinstance(value, Tensor))])

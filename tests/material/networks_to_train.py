@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.tests.material.streams import random_photos
 
 WIDTH = 5
@@ -22,7 +22,7 @@ def staged() -> nn.Module:
 
 def begin(method: Method, backbone: nn.Module | None) -> Method:
     """Call a method's `setup` as a comparison does."""
-    method.begin(Start(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
+    method.begin(MethodStart(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
     method.build_optimizers()
     return method
 

@@ -22,7 +22,7 @@ from headstart.callbacks.measurement import measure
 from headstart.datamodules.sample_stream import ValidationSet
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules.comparison import Comparison
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 
 CHUNK = 7
 FIRST = 3  # ordering
@@ -58,10 +58,10 @@ class Scripted(Method):
         self.script = Namespace(counts=torch.from_numpy(counts), fail_at=fail_at)  # type: ignore[no-untyped-call]
         self.evaluate_every = evaluate_every
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         self.batches = 0
-        self.counts = self.script.counts[[number - FIRST for number in start.numbers]]
+        self.counts = self.script.counts[[number - FIRST for number in start.ordering_numbers]]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         self.batches += 1
@@ -92,23 +92,23 @@ class IndexStream(LightningDataModule):
     def __init__(self, orderings: int, batch_size: int, max_samples: int, validation_size: int) -> None:
         super().__init__()
         self.orderings = range(FIRST, FIRST + orderings)
-        self.fed: Sequence[int] = self.orderings
+        self.active_orderings: Sequence[int] = self.orderings
         self.orderings_at_once: int | None = None
         self.batch_size = batch_size
         self.max_samples = max_samples
         self.validation_labels = torch.arange(validation_size) % 2
 
     def feed(self, numbers: Sequence[int]) -> None:
-        self.fed = numbers
+        self.active_orderings = numbers
 
-    def start(self) -> Start:
-        return Start(1, 2, self.fed, max_samples=self.max_samples, seed=0)
+    def start(self) -> MethodStart:
+        return MethodStart(1, 2, self.active_orderings, max_samples=self.max_samples, seed=0)
 
     def held(self) -> dict[str, Tensor]:
         return {"the validation labels": self.validation_labels}
 
     def train_dataloader(self) -> DataLoader[Any]:
-        labels = torch.zeros(len(self.fed), self.max_samples, dtype=torch.int64)
+        labels = torch.zeros(len(self.active_orderings), self.max_samples, dtype=torch.int64)
         batches = [(part[..., None].float(), part, part) for part in labels.split(self.batch_size, 1)]
         return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
@@ -117,7 +117,7 @@ class IndexStream(LightningDataModule):
         whole: Any = [ValidationSet(indices, self.validation_labels, CHUNK)]
         return DataLoader(whole, batch_size=None)
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         names = {"dataset": "places", "backbone": "none", "weights": "none"}
         return {**names, "orderings": len(self.orderings), "first_ordering": self.orderings.start}
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx import symbolic_trace
 
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 
 WIDTH = 6
@@ -48,12 +48,12 @@ def tail() -> TrainableBackbone:
     return TrainableBackbone(network, batch_norm="trained", dropout=True)
 
 
-def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Start:
+def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> MethodStart:
     """Build the start of a stream of features, or of photos for a trainable backbone."""
     backbone = tiny_backbone() if inputs.dim() == 5 else None
     features = WIDTH if backbone else inputs.shape[-1]
     generator = torch.Generator().manual_seed(1)
-    return Start(
+    return MethodStart(
         features,
         classes,
         range(first_ordering, first_ordering + len(inputs)),
@@ -66,7 +66,7 @@ def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Sta
     )
 
 
-def begin(method: Method, start: Start) -> Method:
+def begin(method: Method, start: MethodStart) -> Method:
     """Call a method's `setup` as a comparison does."""
     method.begin(start)
     method.build_optimizers()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headstart.modules import arithmetic
-from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.arithmetic import set_float32_arithmetic
 
 BACKENDS: Any = torch.backends
 # The settings of float32 products, and values that a user may have set.
@@ -26,14 +26,14 @@ UNSETTLED: dict[str, Callable[[], object]] = {
 def settled_afterwards() -> Iterator[None]:
     threads = torch.get_num_threads()
     yield
-    settle_arithmetic()
+    set_float32_arithmetic()
     torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("unsettle", UNSETTLED.values(), ids=UNSETTLED)
 def test_float32_is_float32_whatever_was_set_before(unsettle: Callable[[], object]) -> None:
     unsettle()
-    settle_arithmetic()
+    set_float32_arithmetic()
     # All of these raise where newer and older switches contradict each other.
     assert torch.get_float32_matmul_precision() == "highest"
     assert not BACKENDS.cuda.matmul.allow_tf32
@@ -53,5 +53,5 @@ def test_float32_is_float32_whatever_was_set_before(unsettle: Callable[[], objec
 def test_threads_are_no_more_than_processors(processors: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arithmetic, "count_processors", lambda: processors)
     torch.set_num_threads(3)
-    settle_arithmetic()
+    set_float32_arithmetic()
     assert torch.get_num_threads() == threads

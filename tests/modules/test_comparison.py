@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.modules.comparison import Comparison
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.output.errors import UserError
 from headstart.tests.material.constant_predictions import Constant, compared, set_up
@@ -21,7 +21,7 @@ from headstart.tests.material.constant_predictions import Constant, compared, se
 def test_all_methods_start_from_equal_but_separate_copies(trainable: bool) -> None:
     backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6)) if trainable else None
     comparison = Comparison(GradientDescent(), {"a": GradientDescent(), "b": GradientDescent()})
-    set_up(comparison, Start(6, 3, range(2), max_samples=9, seed=0, backbone=backbone))
+    set_up(comparison, MethodStart(6, 3, range(2), max_samples=9, seed=0, backbone=backbone))
     states = [method.state_dict(keep_vars=True) for method in comparison.methods.values()]
     assert len(states) == 3
     for name, value in states[0].items():
@@ -47,21 +47,21 @@ def test_names_in_the_order_given(custom: Any) -> None:
 def test_batches_are_fed_to_all_and_counted() -> None:
     methods = Constant([0, 1]), Constant([2, 2])
     comparison = Comparison(methods[0], {"other": methods[1]})
-    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
     for size in (4, 4, 1):
         comparison.training_step((torch.randn(2, size, 4), *torch.zeros(2, 2, size, dtype=torch.int64)), 0)
     assert comparison.samples_seen == 9
-    assert [len(method.fed) for method in methods] == [3, 3]
+    assert [len(method.batches) for method in methods] == [3, 3]
     assert all(
         torch.equal(ours, theirs) and ours.data_ptr() != theirs.data_ptr()
-        for a, b in zip(methods[0].fed, methods[1].fed, strict=True)
+        for a, b in zip(methods[0].batches, methods[1].batches, strict=True)
         for ours, theirs in zip(a, b, strict=True)
     )
 
 
 def test_correct_predictions_are_counted_afresh_at_every_evaluation() -> None:
     comparison = Comparison(Constant([0, 1]), {"other": Constant([2, 0])})
-    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
     labels = torch.tensor([0, 1, 1, 2, 2, 2, 0])
     for _ in range(2):
         comparison.on_validation_epoch_start()
@@ -72,7 +72,7 @@ def test_correct_predictions_are_counted_afresh_at_every_evaluation() -> None:
 
 def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
     comparison = Comparison(Constant([0, 1]), {"other": Constant([2, 0])})
-    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
     comparison.weigh(np.array([10, 20, 50]))
     comparison.on_validation_epoch_start()
     for part in torch.tensor([0, 1, 1, 2, 2, 2, 0]).split(3):
@@ -91,7 +91,7 @@ def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
 def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
     features: int, classes: int, max_samples: int, methods: int
 ) -> None:
-    start = Start(features, classes, range(1), max_samples, seed=0, samples=torch.empty(1, features))
+    start = MethodStart(features, classes, range(1), max_samples, seed=0, samples=torch.empty(1, features))
     orderings = Comparison(Constant([0])).orderings_at_once(start, methods)
     # Adam holds four heads; recursive least squares a row of features per sample, or a matrix of features by features.
     held = 4 * (4 * features * classes + min(max_samples, features) * features)
@@ -105,7 +105,7 @@ def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
 
 def test_optimisers_of_all_methods_are_known() -> None:
     comparison = Comparison(GradientDescent(), {"closed": Constant([0]), "other": GradientDescent()})
-    set_up(comparison, Start(4, 3, range(1), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(1), max_samples=9, seed=0))
     assert len(comparison.configure_optimizers()) == 2
 
 
@@ -140,7 +140,7 @@ def test_attributes_that_cannot_be_copied_stay_and_functions_are_the_same() -> N
             self.generator = np.random.default_rng(0)
             self.register_buffer("count", torch.zeros(()))
 
-        def begin(self, start: Start) -> None:
+        def begin(self, start: MethodStart) -> None:
             super().begin(start)
             self.nested["a"][0].append(1)
             self.drawn = self.generator.random()
@@ -151,7 +151,7 @@ def test_attributes_that_cannot_be_copied_stay_and_functions_are_the_same() -> N
     lock, make = method.lock, method.make
     comparison = Comparison(method)
     for _ in range(2):
-        set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+        set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
         assert (method.lock, method.make, method.nested, len(method.locks)) == (lock, make, {"a": [[1]]}, 2)
         # Every pass begins with what the constructor left.
         assert (method.drawn, int(method.count)) == (np.random.default_rng(0).random(), 1)
@@ -169,7 +169,7 @@ class Rounded(Constant):
 def test_the_precision_of_training_is_none_of_evaluations() -> None:
     method = Rounded([0, 0])
     comparison = Comparison(method)
-    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
     comparison.on_validation_epoch_start()
     with torch.autocast("cpu", torch.bfloat16):
         comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.modules.comparison import Comparison
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.output.errors import UserError
 from headstart.tests.material.constant_predictions import Constant, compared, set_up
@@ -51,7 +51,7 @@ def test_a_class_may_be_barred(value: float, is_fine: bool) -> None:
         def adapt(self, inputs: Tensor, labels: Tensor) -> None:
             self.bias.data[:, 2] = value
 
-    start = Start(4, 3, range(1), max_samples=9, seed=0, backbone=nn.Sequential(nn.Flatten(), nn.Linear(12, 4)))
+    start = MethodStart(4, 3, range(1), max_samples=9, seed=0, backbone=nn.Sequential(nn.Flatten(), nn.Linear(12, 4)))
     comparison = Comparison(Bars())
     set_up(comparison, start)
     comparison.on_validation_epoch_start()

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.comparison import Comparison
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.output.errors import UserError
 from headstart.tests.material.constant_predictions import Constant, set_up
 
@@ -19,7 +19,7 @@ from headstart.tests.material.constant_predictions import Constant, set_up
 class Rounds(Constant):
     """Asks for products in bfloat16 whenever it is called."""
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         torch.set_float32_matmul_precision("medium")
         super().begin(start)
 
@@ -34,7 +34,7 @@ class Rounds(Constant):
 class Notes(Constant):
     """Notes in what precision products of float32 are when it is called."""
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         self.noted = [torch.get_float32_matmul_precision()]
         super().begin(start)
 
@@ -49,11 +49,11 @@ class Notes(Constant):
 def test_no_method_decides_on_the_arithmetic_of_another() -> None:
     notes = Notes([0, 0])
     comparison = Comparison(Rounds([0, 0]), {"notes": notes})
-    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
     comparison.training_step((torch.randn(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1)), 0)
     comparison.on_validation_epoch_start()
     comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
-    settle_arithmetic()
+    set_float32_arithmetic()
     assert notes.noted == ["highest"] * 3
 
 
@@ -69,7 +69,7 @@ class Takes(Constant):
         super().__init__([0, 0])
         self.doing, self.change = doing, change
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         self._do("begin", start)
 
@@ -89,11 +89,11 @@ class Takes(Constant):
             self.change(self, argument)
 
 
-def _start() -> Start:
+def _start() -> MethodStart:
     torch.manual_seed(0)
     backbone = nn.Linear(4, 4)
     head, bias = torch.randn(5, 4), torch.randn(5)
-    start = Start(4, 3, range(2), max_samples=9, seed=0, samples=torch.randn(6, 4), backbone=backbone)
+    start = MethodStart(4, 3, range(2), max_samples=9, seed=0, samples=torch.randn(6, 4), backbone=backbone)
     return replace(start, source_head=head, source_bias=bias)
 
 
@@ -151,5 +151,5 @@ def test_nobody_sees_what_another_makes_of_its_batch() -> None:
     set_up(comparison, _start())
     batch = (torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64))
     comparison.training_step(batch, 0)
-    assert torch.equal(other.fed[0][0], batch[0])
+    assert torch.equal(other.batches[0][0], batch[0])
     assert torch.equal(batch[0], torch.ones(2, 1, 4))

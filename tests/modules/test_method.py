@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headstart.modules.method import Start, linear_logits, sample_head
+from headstart.modules.method import MethodStart, linear_logits, sample_head
 from headstart.modules.methods.gradient_descent import GradientDescent
 
 
@@ -59,6 +59,6 @@ class Colours(nn.Module):
 @pytest.mark.parametrize("leading", [(5,), (2, 5)])
 def test_features_of_photos(leading: tuple[int, ...]) -> None:
     method = GradientDescent()
-    method.begin(Start(3, 2, range(leading[0]), max_samples=9, seed=0, backbone=Colours()))
+    method.begin(MethodStart(3, 2, range(leading[0]), max_samples=9, seed=0, backbone=Colours()))
     photos = torch.randint(256, (*leading, 3, 4, 6), dtype=torch.uint8)
     torch.testing.assert_close(method.features(photos), photos.float().mean((-2, -1)))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from headstart import modules
 from headstart.modules.lazy_evaluation import copy_of
-from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.method import Method, MethodStart, linear_logits
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
@@ -66,7 +66,7 @@ class Alias(Method):
 
     kind = "bound"
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         self.head = nn.utils.skip_init(nn.Linear, start.features, start.classes).requires_grad_(False)
         nn.init.zeros_(self.head.weight), nn.init.zeros_(self.head.bias)
@@ -98,7 +98,7 @@ class Averaged(modules.GradientDescent):
 
     mean: Tensor
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         self.register_buffer("mean", self.weight.detach().clone())
 
@@ -128,7 +128,7 @@ class Scheduled(modules.GradientDescent):
 class Dropped(modules.GradientDescent):
     """Learns from a part of the features, by generators of its own."""
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         self.random, self.seen = np.random.default_rng(start.seed), deque([0.0], maxlen=3)
 
@@ -151,7 +151,7 @@ class Gain(Method):
 
     parts: Any
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         parts: Any = TrainableBackbone(staged())
         self.parts, parts.gain = parts, 1.0
@@ -178,7 +178,7 @@ class Tied(Method):
 
     parts: Any
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: MethodStart) -> None:
         super().begin(start)
         layers: Any = nn.Sequential(nn.Flatten(), *(nn.utils.skip_init(nn.Linear, 12, 12) for _ in range(2)))
         nn.init.eye_(layers[1].weight), nn.init.zeros_(layers[1].bias), nn.init.ones_(layers[2].bias)

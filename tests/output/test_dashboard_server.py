@@ -1,4 +1,4 @@
-"""Whether the dashboard's server can be reached."""
+"""Return whether the dashboard's server can be reached."""
 
 import re
 import socket

@@ -16,13 +16,13 @@ def test_every_name_is_exported_from_the_module_that_defines_it(name: str) -> No
     package = import_module(name)
     for export in package.__all__:
         value = getattr(package, export)
-        assert getattr(value, "__module__", name) == package.HOMES.get(export, name) or not callable(value)
+        assert getattr(value, "__module__", name) == package.EXPORTS.get(export, name) or not callable(value)
     with pytest.raises(AttributeError, match=rf"^module '{name}' has no attribute 'nothing'$"):
         _ = package.nothing
 
 
 def test_every_method_of_the_catalogue_is_exported() -> None:
-    homes = import_module("headstart.modules").HOMES
+    homes = import_module("headstart.modules").EXPORTS
     assert {name: method.module for name, method in METHODS.items()}.items() <= homes.items()
 
 

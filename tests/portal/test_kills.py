@@ -99,7 +99,7 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
     raise AssertionError("nothing was taken any more")
 
 
-def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pause: float) -> None:
+def check_kills(folder: Path, url: str, workers: int, kills: int, minimum: int, pause: float) -> None:
     """Kill at random while submissions are received and scored, and check the database at the end."""
     rng, stop, done, progress = random.Random(0), Event(), Event(), Event()
     with serving(folder, url, workers) as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
@@ -107,7 +107,7 @@ def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pa
         def send(sender: int) -> list[tuple[int, int]]:
             taken: list[tuple[int, int]] = []
             for number in itertools.count(sender, SENDERS):
-                if done.is_set() and number >= least:
+                if done.is_set() and number >= minimum:
                     return taken
                 taken.append((number, send_until_taken(address, token, number, stop)))
                 progress.set()
@@ -161,4 +161,4 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
 
 @pytest.mark.slow
 def test_twenty_kills(tmp_path: Path, database_url: str) -> None:
-    check_kills(tmp_path, database_url, workers=2, kills=20, least=200, pause=2.0)
+    check_kills(tmp_path, database_url, workers=2, kills=20, minimum=200, pause=2.0)

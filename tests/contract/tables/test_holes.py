@@ -52,8 +52,8 @@ def write(path: Path, *left_out: str) -> Path:
 def test_holes_are_refused_completed_or_used_pairwise(tmp_path: Path) -> None:
     path = write(tmp_path / "table.csv", "s0,t2", "s1,t2")
     with pytest.raises(UserError, match=r"2 missing cells: .*; complete them, or choose --missing=complete\|pairwise$"):
-        read_table(path, TableLayout(), least=0)
-    whole = read_table(path, TableLayout(missing="pairwise"), least=0)
+        read_table(path, TableLayout(), minimum=0)
+    whole = read_table(path, TableLayout(missing="pairwise"), minimum=0)
     assert np.argwhere(whole.holes).tolist() == [[0, 2], [1, 2]]
     pairwise, complete = (without_holes(whole, missing, 0) for missing in ("pairwise", "complete"))
     assert pairwise.notes == [
@@ -68,7 +68,7 @@ def test_holes_are_refused_completed_or_used_pairwise(tmp_path: Path) -> None:
 
 def test_too_little_that_is_left_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "table.csv", "s0", "s1,t0", "s1,t1", "s2,t1", "s2,t2", "s3,t0", "s3,t2")
-    whole = read_table(path, TableLayout(missing="complete"), least=0)
+    whole = read_table(path, TableLayout(missing="complete"), minimum=0)
     with pytest.raises(UserError, match="missing: no two sources are complete on a target; take --missing=pairwise"):
         without_holes(whole, "complete", 0)
 
@@ -76,7 +76,7 @@ def test_too_little_that_is_left_is_an_error(tmp_path: Path) -> None:
 def test_targets_that_rank_nothing_are_named(tmp_path: Path) -> None:
     rows = ["source,own,target,performance", "a,x,x,1", "b,x,x,2", "c,y,x,3", "a,x,z,1", "b,x,z,2", "c,y,z,-3"]
     (tmp_path / "table.csv").write_text("\n".join(rows))
-    table = without_holes(read_table(tmp_path / "table.csv", least=0), "refuse", 0)
+    table = without_holes(read_table(tmp_path / "table.csv", minimum=0), "refuse", 0)
     assert table.targets == ["z"]
     assert table.notes[-2] == "Left out, as there is nothing to rank: 'x'."
     assert table.notes[-1].startswith("Rel@1 is undefined, and left out, on targets with negative performances: z.")

@@ -45,9 +45,9 @@ def read(tmp_path: Path) -> Read:
         path.write_text(content if isinstance(content, str) else content.to_csv(index=False))
         return path
 
-    def run(content: Any, chosen: Sequence[str] | None = None, least: int = 0, **layout: Any) -> TransferTable:
+    def run(content: Any, chosen: Sequence[str] | None = None, minimum: int = 0, **layout: Any) -> TransferTable:
         files = {name: write(its, name) for name, its in content.items()} if isinstance(content, dict) else None
-        return read_table(files or write(content, "table"), TableLayout(**layout), chosen, least)
+        return read_table(files or write(content, "table"), TableLayout(**layout), chosen, minimum)
 
     return run
 
@@ -155,7 +155,7 @@ def test_metrics_that_rank_nothing_or_lack_a_source_are_left_out(read: Read) -> 
     with pytest.raises(
         UserError, match=r"1 metrics besides num_classes \(the same .*\) and 3 sources found; two or more"
     ):
-        read(constant.drop(columns="gbc"), least=2)
+        read(constant.drop(columns="gbc"), minimum=2)
     rows = LONG.assign(metric="nce", score=range(len(LONG)))[: len(WIDE)]
     known_by_one = pd.DataFrame([["z", "x", 0.4, "gbc", 1]], columns=LONG.columns)
     table = read(pd.concat([LONG, rows, known_by_one]), missing="complete")

@@ -75,7 +75,7 @@ def test_they_are_warned_of_and_recorded(
     photo_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert set_up(kind, orderings=1, near_duplicates=True).told()["near_duplicate_photos"] == []
+    assert set_up(kind, orderings=1, near_duplicates=True).describe()["near_duplicate_photos"] == []
     assert "look like" not in capsys.readouterr().out
     before = set_up(kind, orderings=1).decisive()
     # Unreadable photos are left out of both splits, and the indices of the others change.
@@ -84,11 +84,11 @@ def test_they_are_warned_of_and_recorded(
     photo = Image.open(photo_folder / "train" / "light" / "4.jpg")
     photo.resize((2 * photo.width, 2 * photo.height)).save(photo_folder / "validation" / "dark" / "copy.png")
     for _ in range(2):  # computed, then found in the store
-        assert set_up(kind, orderings=1, on_bad_image="skip").told()["near_duplicate_photos"] == []
+        assert set_up(kind, orderings=1, on_bad_image="skip").describe()["near_duplicate_photos"] == []
         assert "look like" not in capsys.readouterr().out
         stream = set_up(kind, orderings=1, on_bad_image="skip", near_duplicates=True)
         pair = ["train/light/4.jpg", "validation/dark/copy.png"]
-        assert stream.told()["near_duplicate_photos"] == [pair]
+        assert stream.describe()["near_duplicate_photos"] == [pair]
         assert f"WARNING: data.photos: 1 validation photos look like a training photo: {' ~ '.join(pair)}\n" in (
             capsys.readouterr().out
         )

@@ -48,7 +48,7 @@ MAPS: dict[Invariance, Callable[[Array], Array]] = {
 
 
 def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
-    """Whether the measure is defined for a shape; where it is not, check that the error names it and the embedding."""
+    """Return whether the measure is defined for a shape; otherwise check that the error names it and the embedding."""
     name = next(name for name, each in SIMILARITY_MEASURES.items() if each is measure)
     if shape not in UNDEFINED.get(name, ()):
         return True

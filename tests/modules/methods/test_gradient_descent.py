@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 
-from headstart.modules.method import Start, sample_head
+from headstart.modules.method import MethodStart, sample_head
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.tests.material.streams import feed, random_samples
 
@@ -65,7 +65,7 @@ def test_trainable_backbone_is_fine_tuned_as_in_a_plain_loop() -> None:
     backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh())
     inputs, labels = torch.randn(1, 8, 3, 2, 2), torch.randint(2, (1, 8))
     method = GradientDescent(OPTIMIZERS["Adam"])
-    method.begin(Start(6, 2, range(1), max_samples=8, seed=0, backbone=backbone))
+    method.begin(MethodStart(6, 2, range(1), max_samples=8, seed=0, backbone=backbone))
     method.build_optimizers()
 
     plain = deepcopy(backbone)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from headstart.modules.method import Start
+from headstart.modules.method import MethodStart
 from headstart.modules.methods.learned_semantic_prior import LIKELIHOOD_SCALES, SEMANTIC_SCALES, LearnedSemanticPrior
 from headstart.output.errors import UserError
 from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
@@ -91,4 +91,4 @@ def test_trusts_the_source_where_it_is_near(near: bool) -> None:
 
 def test_source_head_is_required() -> None:
     with pytest.raises(UserError, match="LearnedSemanticPrior needs the backbone's own classifier"):
-        LearnedSemanticPrior().begin(Start(4, 2, range(1), max_samples=9, seed=0))
+        LearnedSemanticPrior().begin(MethodStart(4, 2, range(1), max_samples=9, seed=0))

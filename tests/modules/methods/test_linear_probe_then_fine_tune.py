@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune
 
@@ -19,7 +19,7 @@ def backbone() -> nn.Module:
 
 
 def begin(method: Method, backbone: nn.Module | None) -> None:
-    method.begin(Start(6, 2, range(1), max_samples=50, seed=0, backbone=backbone))
+    method.begin(MethodStart(6, 2, range(1), max_samples=50, seed=0, backbone=backbone))
     method.build_optimizers()
 
 

@@ -13,7 +13,7 @@ from torchvision.models import mobilenet_v2
 from torchvision.models.vision_transformer import VisionTransformer
 
 from headstart.modules import LoRA
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
 from headstart.modules.networks.trainable_backbone import TrainableBackbone, folded
 from headstart.output.errors import UserError
@@ -59,7 +59,7 @@ def begun(make: Callable[[], nn.Module], rank: int = RANK, seed: int = 0) -> tup
     with torch.no_grad():
         width = network(torch.zeros(1, 3, 32, 32)).shape[1]
     method = LoRA(rank, ALPHA, lambda p: Adam(p, lr=0.01))
-    method.begin(Start(width, 2, range(1), max_samples=50, seed=seed, backbone=network))
+    method.begin(MethodStart(width, 2, range(1), max_samples=50, seed=seed, backbone=network))
     method.build_optimizers()
     return method, copy.deepcopy(network)
 

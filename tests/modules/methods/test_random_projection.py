@@ -34,7 +34,7 @@ def test_projection_is_standard_normal_and_follows_from_the_seed() -> None:
     inputs, _ = random_samples(orderings=2, samples=5, features=40)
     start = make_start(inputs)
     drawn = []
-    for each in (start, replace(start, numbers=[7]), replace(start, seed=1)):
+    for each in (start, replace(start, ordering_numbers=[7]), replace(start, seed=1)):
         method = begin(RandomProjection(projections=500), each)
         assert isinstance(method, RandomProjection)
         drawn.append(method.projection)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 @dataclass
-class Counted:
+class PredictionCounts:
     """One evaluation of a method.
 
     Attributes:
