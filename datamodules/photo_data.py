@@ -118,7 +118,7 @@ class PhotoData(LightningDataModule):
             train: The training photos.
             validation: The validation photos.
         """
-        self.duplicates = find_duplicates(train, validation, self.unreadable)
+        self.duplicates = find_duplicates(train, validation)
         if self.on_duplicates == "stop":
             require_none(self.duplicates)
 

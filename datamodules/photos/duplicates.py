@@ -1,6 +1,5 @@
 """Photos that occur more than once, which would spoil a comparison."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -12,22 +11,19 @@ from numpy.typing import NDArray
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.output.errors import UserError
 
-# Digest of files without a byte: they are never photos, so that they are no duplicates either.
-EMPTY = hashlib.sha256().hexdigest()
 # Groups, and names of each, that a message lists.
 QUOTED = 5
 
 
-def find_duplicates(train: Photos, validation: Photos, without: Container[str] = ()) -> list[list[str]]:
+def find_duplicates(train: Photos, validation: Photos) -> list[list[str]]:
     """Find photos of equal content that are in both splits, or in two classes.
 
     Validation on a training photo measures nothing, and no method can be right about two classes. A photo that comes
-    twice in one class of one split does no harm.
+    twice in one class of one split does no harm, and neither do equal files that cannot be decoded.
 
     Args:
         train: Training photos.
         validation: Validation photos.
-        without: Names of photos to leave out.
 
     Returns:
         The names of each such photo, with their splits.
@@ -35,19 +31,30 @@ def find_duplicates(train: Photos, validation: Photos, without: Container[str] =
     once, repeated = set[str](), set[str]()
     for photos in (train, validation):
         for digest in photos.digests():
-            if digest != EMPTY:
-                (repeated if digest in once else once).add(digest)
+            (repeated if digest in once else once).add(digest)
 
-    by_content: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
-    for split, photos in (("training", train), ("validation", validation)):
-        for name, label, digest in zip(photos.names, photos.labels, photos.digests(), strict=True):
-            if digest in repeated and name not in without:
-                by_content[digest].append((split, int(label), f"{name} ({split})"))
-    return [
-        [name for *_, name in group]
-        for group in by_content.values()
-        if len({split for split, *_ in group}) > 1 or len({label for _, label, _ in group}) > 1
-    ]
+    splits = {"training": train, "validation": validation}
+    by_content: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for split, photos in splits.items():
+        for index, digest in enumerate(photos.digests()):
+            if digest in repeated:
+                by_content[digest].append((split, index))
+
+    duplicates = []
+    for group in by_content.values():
+        places = {(split, int(splits[split].labels[index])) for split, index in group}
+        if len(places) > 1 and _is_readable(splits[group[0][0]], group[0][1]):
+            duplicates.append([f"{splits[split].names[index]} ({split})" for split, index in group])
+    return duplicates
+
+
+def _is_readable(photos: Photos, index: int) -> bool:
+    """Return whether a photo can be decoded."""
+    try:
+        photos.read(index)
+    except OSError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,41 @@ def test_photos_are_fed_as_they_are_prepared_and_decoded_once(
     assert torch.equal(again.train_inputs, batches.train_inputs)
 
 
+def test_bad_photos_are_named_or_left_out(photo_folder: Path) -> None:
+    # Equal files in two classes are no duplicates if neither is a photo.
+    names = ["train/dark/3.jpg", "train/light/3.jpg"]
+    for name in names:
+        (photo_folder / name).write_bytes(b"no photo")
+    with pytest.raises(UserError, match=r"data\.photos: 2 of 24 training photos cannot be decoded: train/dark/3.jpg"):
+        make(photo_folder).load_photos(SMALL, CPU)
+    batches = make(photo_folder, on_bad_image="skip")
+    batches.load_photos(SMALL, CPU)
+    assert list(batches.unreadable) == names
+    assert batches.train_labels.bincount().tolist() == [11, 11]
+
+
+def test_photos_in_both_splits_are_named_or_kept(photo_folder: Path) -> None:
+    shutil.copy(photo_folder / "train" / "dark" / "3.jpg", photo_folder / "validation" / "dark" / "copy.jpg")
+    with pytest.raises(UserError, match=r"data\.photos: 1 photos are in both splits"):
+        make(photo_folder)
+    assert len(make(photo_folder, on_duplicates="keep").duplicates) == 1
+
+
+def test_orderings_are_the_same_whichever_others_there_are(photo_folder: Path) -> None:
+    def order(ordering: int, **options: Any) -> list[int]:
+        photos = ClassFolders(str(photo_folder))
+        batches = TargetBatches(photos=photos, backbone=BackboneSpec(), num_workers=0, batch_size=24, **options)
+        batches.setup("fit")
+        batches.load_photos(SMALL, CPU)
+        batches.train_inputs = torch.arange(24)
+        batches.choose(ordering)
+        ((indices, _),) = batches.train_dataloader()
+        return [int(index) for index in indices]
+
+    assert order(2, orderings=3) == order(2, first_ordering=2)
+    assert len({tuple(order(k)) for k in range(4)} | {tuple(order(0, seed=1))}) == 5
+
+
 def test_equal_photos_are_not_on_both_sides_of_a_selection(photo_folder: Path) -> None:
     folder = photo_folder / "train"
     for path in sorted(folder.glob("*/[0-3].jpg")):
