@@ -1,12 +1,13 @@
 """Install packages into the environment of the Python that runs this, with uv: `install.py --editable '.[report]'`.
 
-uv installs in seconds what takes pip minutes, but reads no configuration of pip. So settings that say where packages
-are found are handed on. Where pip has other settings that change what is installed, or uv fails, pip itself installs.
+uv installs in seconds what takes pip minutes, but reads no configuration of pip. So the settings of pip that say where
+packages come from are translated. pip itself installs if it has a setting that uv lacks, or if uv fails.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import signal
@@ -14,55 +15,90 @@ import subprocess
 import sys
 
 UV = "uv==0.13.9"
-# Settings of pip, and the variables in which uv reads the same.
+
+# Names of settings of pip, and of the variables in which uv reads the same.
 TRANSLATED = {
     "cert": "SSL_CERT_FILE",
+    "constraint": "UV_CONSTRAINT",
+    "default-timeout": "UV_HTTP_TIMEOUT",
     "extra-index-url": "UV_EXTRA_INDEX_URL",
     "find-links": "UV_FIND_LINKS",
     "index-url": "UV_INDEX_URL",
+    "no-cache-dir": "UV_NO_CACHE",
+    "no-index": "UV_NO_INDEX",
+    "proxy": "ALL_PROXY",
+    "retries": "UV_HTTP_RETRIES",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "trusted-host": "UV_INSECURE_HOST",
 }
+SWITCHES = {"no-cache-dir", "no-index"}
+SECONDS = {"default-timeout", "timeout"}
 # Settings of pip that do not change what is installed.
 WITHOUT_EFFECT = {
+    "break-system-packages",
     "cache-dir",
     "config-file",
-    "default-timeout",
     "disable-pip-version-check",
-    "no-cache-dir",
     "no-color",
     "no-input",
+    "no-python-version-warning",
+    "no-warn-script-location",
     "progress-bar",
     "quiet",
     "require-virtualenv",
-    "retries",
     "root-user-action",
-    "timeout",
     "verbose",
 }
 
 
-def read_variables() -> dict[str, str]:
-    """Return the environment variables with which uv finds the packages that pip finds.
+def read_pip_settings() -> dict[str, str]:
+    """Return the settings that `pip install` uses, from pip's files and from variables such as `PIP_INDEX_URL`.
 
     Raises:
-        ValueError: pip has a setting that uv lacks.
+        ValueError: A file of pip's cannot be read.
     """
     # pip may be configured to be quiet, and then lists nothing.
     command = [sys.executable, "-m", "pip", "config", "list", "-vvv"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    settings = re.findall(r"^(global|install|:env:)\.([\w-]+)=(.*)$", listed, re.MULTILINE)
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        raise ValueError("pip's configuration cannot be read")
 
+    settings: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
+    for section, key, value in re.findall(r"^(global|install|:env:)\.([\w-]+)=(.*)$", listed.stdout, re.MULTILINE):
+        settings[section][key] = ast.literal_eval(value)
+
+    # The later ones take precedence, and pip passes over empty ones.
+    return {name: value for section in settings.values() for name, value in section.items() if value.strip()}
+
+
+def translate(settings: dict[str, str]) -> dict[str, str]:
+    """Return the environment variables with which uv finds the packages that pip finds.
+
+    Args:
+        settings: Values by pip's names.
+
+    Raises:
+        ValueError: If uv lacks one of the settings.
+    """
     # As pip does: the newest version of all indexes, not of the first index that has the package.
     variables = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-    # The later ones take precedence.
-    for _, name, text in sorted(settings, key=lambda setting: ("global", "install", ":env:").index(setting[0])):
-        value = ast.literal_eval(text)
-        if name not in TRANSLATED.keys() | WITHOUT_EFFECT and value:
+    for name in sorted(settings.keys() - WITHOUT_EFFECT):
+        value = settings[name]
+        # uv splits folders of wheels at commas, and pip at spaces.
+        if name not in TRANSLATED or (name == "find-links" and "," in value):
             raise ValueError(f"pip's setting {name} is unknown to uv")
-        if name in TRANSLATED and value:
-            # uv splits folders of wheels at commas, and pip at spaces.
-            words = map(os.path.expanduser, value.split())
-            variables[TRANSLATED[name]] = ("," if name == "find-links" else " ").join(words)
+        variables[TRANSLATED[name]] = _as_uv_value(name, value)
     return variables
+
+
+def _as_uv_value(name: str, value: str) -> str:
+    if name in SWITCHES:
+        return "true" if value.strip().lower() in {"1", "on", "t", "true", "y", "yes"} else "false"
+    if name in SECONDS:
+        return str(math.ceil(float(value)))
+    if name == "find-links":
+        return ",".join(map(os.path.expanduser, value.split()))
+    return " ".join(value.split())
 
 
 def install_with_uv(arguments: list[str], constraints: str) -> None:
@@ -73,16 +109,20 @@ def install_with_uv(arguments: list[str], constraints: str) -> None:
         constraints: File of constraints; empty for none.
 
     Raises:
-        ValueError: uv fails, or lacks a setting of pip.
-        CalledProcessError: pip does not find uv, or cannot read its own configuration.
+        ValueError: If uv is not to be had, fails, or lacks a setting of pip.
     """
-    environment = {**os.environ, **read_variables(), "UV_CONSTRAINT": constraints}
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", UV], stderr=subprocess.DEVNULL, check=True)
+    variables = translate(read_pip_settings())
+    # An option would replace the file that pip's configuration names.
+    variables["UV_CONSTRAINT"] = " ".join(filter(None, [constraints, variables.get("UV_CONSTRAINT")]))
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", UV]
+    if subprocess.run(pip, stderr=subprocess.DEVNULL, check=False).returncode:
+        raise ValueError(f"pip finds no {UV}")
+
     uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", sys.executable]
     errors = []
     for network in ([], ["--offline"]):
         command = [*uv, *network, *arguments]
-        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, env=os.environ | variables, stderr=subprocess.PIPE, text=True, check=False)
         if not done.returncode:
             return
         errors.append(" ".join(done.stderr.split()))
@@ -98,7 +138,7 @@ def main(arguments: list[str]) -> int:
     constraints = os.environ.get("CONSTRAINTS", "constraints.txt")
     try:
         install_with_uv(arguments, constraints)
-    except (ValueError, subprocess.CalledProcessError) as error:
+    except ValueError as error:
         print(f"{error}: pip installs instead, which takes minutes", file=sys.stderr, flush=True)
         limits = ["--constraint", constraints] if constraints else []
         command = [sys.executable, "-m", "pip", "install", "--quiet", *limits, *arguments]

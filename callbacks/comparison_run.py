@@ -51,8 +51,8 @@ class ComparisonRun(LedgerOptions):
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the run's folder.
         accuracy_at: Numbers of samples at which the accuracy is reported.
-        per_class: Also count the correct predictions of each class. A leaderboard needs them for balanced accuracy and
-            for the accuracy of each class. Traces without these counts are measured again.
+        per_class: Also count the correct predictions of each class, for accuracies of single classes
+            (docs/tutorials/k_shot.md). Traces without these counts are measured again.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
 
     Attributes:

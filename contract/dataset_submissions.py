@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from headstart.contract.challenge import Challenge
@@ -22,6 +23,9 @@ COLUMNS: dict[Track, tuple[str, ...]] = {
     "red": ("dataset_name", "image_identifier"),
 }
 REQUIRED: dict[Track, tuple[str, ...]] = {"blue": COLUMNS["blue"][:1], "red": COLUMNS["red"]}
+_PATTERN = re.compile(r"[*?\[]|::")
+# Files that `save_to_disk` writes of several splits and of one.
+SAVED = ("dataset_dict.json", "state.json")
 
 
 def read_any_submission(
@@ -72,7 +76,8 @@ def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
         raise ContractError.of(document, rule) from error
 
     try:
-        splits = dict(_load(datasets, source))
+        loaded = _load(datasets, source)
+        splits = dict(loaded) if isinstance(loaded, Mapping) else {"": loaded}
         if len(splits) != 1:
             names = ", ".join(map(printable, splits))
             raise ContractError.of(document, f"has the splits {names}; a submission has one")
@@ -89,13 +94,17 @@ def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
 
 
 def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package without types
-    if not source.startswith(HUB):
-        return datasets.load_dataset(source, streaming=True)
-    match = NAME_ON_HUB.fullmatch(source.removeprefix(HUB))
-    if match is None:
-        raise ValueError("hf:// needs an owner and a name, hf://owner/name")
-    # Streaming fetches no more records than a submission may have.
-    return datasets.load_dataset(match[1], revision=match[2], streaming=True)
+    if source.startswith(HUB):
+        match = NAME_ON_HUB.fullmatch(source.removeprefix(HUB))
+        if match is None:
+            raise ValueError("hf:// needs an owner and a name, hf://owner/name")
+        # Streaming fetches no more records than a submission may have.
+        return datasets.load_dataset(match[1], revision=match[2], streaming=True)
+    if _PATTERN.search(source):
+        raise ValueError("its path has *, ?, [ or ::, which datasets takes as patterns; rename it")
+    if any((Path(source) / name).is_file() for name in SAVED):
+        return datasets.load_from_disk(source)
+    return datasets.load_dataset(source, streaming=True)
 
 
 def _team_of(columns: list[str], document: str) -> Track:

@@ -2,15 +2,18 @@
 
 import hashlib
 import os
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.names import canonical_name, canonical_stimulus
+from headstart.contract.names import canonical_name
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
 from headstart.contract.stimulus_files import root_variable
+from headstart.contract.stimulus_table import StimulusTable
 from headstart.contract.untrusted_json import parse_json, read_limited, read_lines
 from headstart.contract.versions import REGISTRIES, check_versioned
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -49,7 +52,8 @@ class Registry:
 
         The constructor is the one that `model_parameters` name under the library's own argument. This is `name` for
         torchvision, `model_name` for timm and open_clip, and `name` with a dotted path for custom sources. Without it,
-        the constructor is that of the entry's name.
+        the constructor is that of the entry's name. Otherwise it is the one of the library's names that the entry's
+        name contains between separators.
 
         Args:
             names: Names of entries.
@@ -126,13 +130,24 @@ class Catalog:
 
     Attributes:
         path: The file.
-        stimuli: The stimuli in the order of the file.
+        stimuli: The stimuli in the order of the file; any sequence of them is converted to a `StimulusTable`.
         sha256: Digest of the file's bytes.
     """
 
     path: Path
-    stimuli: tuple[Stimulus, ...]
+    stimuli: Sequence[Stimulus]
     sha256: str
+
+    def __post_init__(self) -> None:
+        """Convert the stimuli to a table, which needs little memory."""
+        if not isinstance(self.stimuli, StimulusTable):
+            object.__setattr__(self, "stimuli", StimulusTable(self.stimuli))
+
+    @property
+    def table(self) -> StimulusTable:
+        """The stimuli as a table, which also yields their names alone."""
+        assert isinstance(self.stimuli, StimulusTable)
+        return self.stimuli
 
 
 def registry_path(option: str | None) -> Path:
@@ -216,8 +231,7 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
             thousand.
     """
     document, digest = f"stimuli catalog {path}", hashlib.sha256()
-    stimuli: list[Stimulus] = []
-    lines: dict[tuple[str, str], int] = {}
+    table, line_numbers = StimulusTable(), array("Q")
     datasets: set[str] = set()
     variables: dict[str, str] = {}
     problems: list[Problem] = []
@@ -228,25 +242,23 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
 
         stimulus, violations = _read_line(line)
         if stimulus is not None:
-            stimuli.append(stimulus)
             if stimulus.dataset_name not in datasets:
                 datasets.add(stimulus.dataset_name)
                 violations += _find_shared_variable(stimulus.dataset_name, variables)
-            names = canonical_stimulus(stimulus.dataset_name, stimulus.image_identifier)
-            if (earlier := lines.setdefault(names, number)) != number:
-                value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
-                violations.append(Problem("", value, f"the same stimulus as in line {earlier}; stimuli must be unique"))
+            table.append(stimulus)
+            line_numbers.append(number)
 
         problems += [Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in violations]
         if len(problems) >= MAX_PROBLEMS:
             problems.append(Problem("", "", f"lines after line {number} were not read"))
             break
 
-    if not stimuli and not problems:
+    problems += islice(_find_repeated_stimuli(table, line_numbers), max(MAX_PROBLEMS - len(problems), 0))
+    if not table and not problems:
         problems.append(Problem("", "", "is empty; one line per stimulus is needed"))
     if problems:
         raise ContractError(document, problems)
-    return Catalog(path, tuple(stimuli), digest.hexdigest())
+    return Catalog(path, table, digest.hexdigest())
 
 
 def _read_line(line: bytes) -> tuple[Stimulus | None, list[Problem]]:
@@ -263,6 +275,14 @@ def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterat
         if earlier != index:
             rule = f"the same name as {prefix}/{earlier}/model_name, {short_json(models[earlier].model_name)}"
             yield Problem(f"{prefix}/{index}/model_name", short_json(entry.model_name), rule + "; names must be unique")
+
+
+def _find_repeated_stimuli(table: StimulusTable, line_numbers: Sequence[int]) -> Iterator[Problem]:
+    for index, earlier in table.repeated():
+        stimulus = table[index]
+        value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
+        same = f"the same stimulus as in line {line_numbers[earlier]}; stimuli must be unique"
+        yield Problem("", value, f"line {line_numbers[index]}: {same}")
 
 
 def _find_shared_variable(dataset: str, variables: dict[str, str]) -> Iterator[Problem]:

@@ -40,7 +40,7 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
     problems: list[Problem] = []
     for name, count in sorted(counts.items()):
         try:
-            roots[name] = _find_root(name)
+            roots[name] = _find_root(name, sorted(counts))
         except _UnresolvedError as error:
             affected = "1 stimulus" if count == 1 else f"{count} stimuli"
             problems.append(Problem("", short_json(name), f"{error} ({affected} of data set {name})"))
@@ -71,10 +71,15 @@ def root_variable(dataset: str) -> str:
     return f"{ROOT_VARIABLE}_{re.sub('[^A-Z0-9]', '_', dataset.upper())}"
 
 
-def _find_root(dataset: str) -> Path:
+def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
     variable = root_variable(dataset)
     own, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
     if own:
+        sharing = [short_json(name) for name in datasets if root_variable(name) == variable]
+        if len(sharing) > 1:
+            raise _UnresolvedError(
+                f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
+            )
         root, source = expand_home(own), variable
     elif common:
         root, source = expand_home(common) / dataset, ROOT_VARIABLE

@@ -3,20 +3,26 @@
 import json
 import math
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from headstart.contract.problems import ContractError, short_json, shorten
+from headstart.contract.problems import ContractError, Problem, join_pointer, short_json, shorten
 from headstart.output.errors import reason_of
 
 MAX_DEPTH = 32
-TOO_DEEP = f"is nested deeper than the limit of {MAX_DEPTH} levels"
 # The longest float that Python or JavaScript writes has 25 characters.
 LONGEST_NUMBER = 100
+
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_limited(path: Path, limit: int, document: str) -> bytes:
@@ -94,67 +100,92 @@ def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON
         raise ContractError.of(document, "starts with a byte order mark; save it as UTF-8 without")
     if not text.strip():
         raise ContractError.of(document, "is empty")
+    if _depth_exceeds_limit(text):
+        raise ContractError.of(document, f"is nested deeper than the limit of {MAX_DEPTH} levels")
 
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         rule = f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise ContractError.of(document, rule) from None
-    except _UnclearError as error:
-        raise ContractError.of(document, str(error)) from None
-    except RecursionError:
-        raise ContractError.of(document, TOO_DEEP) from None
-    if _is_deeper(value, MAX_DEPTH):
-        raise ContractError.of(document, TOO_DEEP)
-
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ContractError.of(document, "holds half of a surrogate pair") from None
+    problems = list(_find_problems(value, ()))
+    if problems:
+        raise ContractError(document, problems)
     return value
 
 
-class _UnclearError(Exception):
-    """JSON that other programs might read differently."""
+@dataclass(frozen=True)
+class _BadNumber:
+    """Replaces an invalid number in the parsed value, until its pointer is known."""
+
+    text: str
+    rule: str
 
 
-def _is_deeper(value: object, limit: int) -> bool:
-    """Return whether lists and objects are nested deeper than a limit."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return parts is not None and (limit == 0 or any(_is_deeper(part, limit - 1) for part in parts))
+class _RepeatingObject(dict[str, Any]):
+    """Replaces an object with repeated keys in the parsed value, until its pointer is known."""
+
+    repeated: list[str]
+
+
+def _depth_exceeds_limit(text: str) -> bool:
+    """Return whether the text is nested too deep for the parser, which recurses."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(text))
+    return any(depth > MAX_DEPTH for depth in accumulate(steps))
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
-    if len(content) < len(pairs):
-        repeated = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise _UnclearError(f"the key {short_json(repeated)} is repeated in one object")
-    return content
+    if len(content) == len(pairs):
+        return content
+    repeating = _RepeatingObject(content)
+    repeating.repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+    return repeating
 
 
-def _read_integer(text: str) -> int:
+def _read_integer(text: str) -> int | _BadNumber:
     # Python takes quadratic time for integers of many digits, so the length is checked first.
     if len(text) <= LONGEST_NUMBER and -(2**63) <= int(text) < 2**63:
         return int(text)
-    raise _UnclearError(f"{shorten(text)} is an integer beyond 64 bits")
+    return _BadNumber(text, "is an integer beyond 64 bits")
 
 
-def _read_float(text: str) -> float:
+def _read_float(text: str) -> float | _BadNumber:
     if len(text) > LONGEST_NUMBER:
-        raise _UnclearError(f"{shorten(text)} is a number of more than {LONGEST_NUMBER} characters")
+        return _BadNumber(text, f"is a number of more than {LONGEST_NUMBER} characters")
     number = float(text)
-    if not math.isfinite(number):
-        raise _UnclearError(f"{text} is a number beyond the range of 64-bit floats")
-    return number
-
-
-def _reject_constant(text: str) -> None:
-    raise _UnclearError(f"{text} is not a JSON number")
+    return number if math.isfinite(number) else _BadNumber(text, "is a number beyond the range of 64-bit floats")
 
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_read_object,
     parse_int=_read_integer,
     parse_float=_read_float,
-    parse_constant=_reject_constant,
+    parse_constant=lambda text: _BadNumber(text, "is not a JSON number"),
 )
+
+
+def _find_problems(value: object, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    if isinstance(value, str):
+        if _has_lone_surrogate(value):
+            yield Problem(join_pointer(path), short_json(value), "holds half of a surrogate pair")
+    elif isinstance(value, _BadNumber):
+        yield Problem(join_pointer(path), shorten(value.text), value.rule)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _find_problems(part, (*path, index))
+    elif isinstance(value, dict):
+        for key in getattr(value, "repeated", ()):
+            yield Problem(join_pointer((*path, key)), "", "the key is repeated in one object")
+        for key, part in value.items():
+            if _has_lone_surrogate(key):
+                yield Problem(join_pointer((*path, key)), "", "the key holds half of a surrogate pair")
+            # Most of a catalog is ASCII text in objects; a generator for each would take most of the time.
+            if not isinstance(part, str) or not part.isascii():
+                yield from _find_problems(part, (*path, key))
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    return not text.isascii() and _SURROGATE.search(text) is not None

@@ -187,7 +187,7 @@ def _values(run: Run, performance: Performance, method: str, at: int) -> Floats:
         raise UserError(
             f"performance: {method} was not evaluated at {at} samples in every ordering of {str(run.folder)!r}: "
             "lazily, or only until it met the criterion; take --performance=samples_to_criterion, fewer --samples, or "
-            "run headstart train with --criterion.evaluation=every"
+            "run headstart train with --criterion.evaluation=every --criterion.stop_when_met=false"
         )
     return accuracy
 

@@ -250,12 +250,14 @@ def _trained(result: TransferResult) -> str:
 def _result(
     folder: Path,
     names: Mapping[str, Any],
-    fed: Mapping[str, Any],
+    stream_key: Mapping[str, Any],
     training: Mapping[str, Any],
     values: Mapping[int, float],
     only: Mapping[int, str],
 ) -> TransferResult:
-    common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
+    common = {
+        key: value for key, value in {**stream_key, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}
+    }
 
     trainer = common.pop("trainer")
     recipe = {
@@ -270,8 +272,8 @@ def _result(
         names["dataset"],
         values,
         common=common,
-        of_source={key: fed.get(key) for key in OF_A_SOURCE},
-        of_target={key: fed.get(key) for key in OF_A_TARGET},
+        of_source={key: stream_key.get(key) for key in OF_A_SOURCE},
+        of_target={key: stream_key.get(key) for key in OF_A_TARGET},
         of_pair={},
         only_classes=only,
         recipe={name: value if isinstance(value, Hashable) else json.dumps(value) for name, value in recipe.items()},
@@ -292,8 +294,8 @@ def _read(folder: Path) -> TransferResult:
 
 def _read_ledger(folder: Path) -> Iterator[TransferResult]:
     with open_ledger(folder) as ledger:
-        for stream, fed in ledger.streams(TASK).items():
-            names, traces = fed.pop(DESCRIPTION), ledger.traces(stream)
+        for stream, stream_key in ledger.streams(TASK).items():
+            names, traces = stream_key.pop(DESCRIPTION), ledger.traces(stream)
             if traces.damaged:
                 lost = f"{len(traces.damaged)} accuracies in the ledger {str(folder)!r}"
                 say(f"WARNING: {lost} are damaged, and left out; headstart train measures them again.", sys.stderr)
@@ -305,4 +307,4 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
                 }
                 values = accuracies_of(counts, names, "validation")
                 only = only_classes(counts, names.get("classes", ()))
-                yield _result(folder, names, fed, training, values, only)
+                yield _result(folder, names, stream_key, training, values, only)

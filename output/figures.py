@@ -27,6 +27,8 @@ DPI = 200
 # Metadata of figures by format: without dates the same figure gives the same bytes.
 NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 LONGEST_NAME = 32
+# Labels beside lines, in points: the step from one to the next, their font size, and the distance from the axes.
+LABEL_STEP, LABEL_SIZE, LEADER = 11.5, 8.5, 16.0
 # Words of identifiers that are not written in lower case, and phrases of several words.
 SPELLINGS = {
     "cifar10": "CIFAR-10",
@@ -268,6 +270,59 @@ def _fold_line(text: str, inches: float, points: float) -> str:
 def _width(text: str, points: float) -> float:
     with drawing():
         return float(Figure(dpi=72).text(0, 0, _legible(text), fontsize=points).get_window_extent().width) / 72
+
+
+def label_lines(axes: Axes, ends: Sequence[tuple[float, float]], labels: Sequence[str], colours: Sequence[str]) -> None:
+    """Write labels in a column on the right of the axes, each near its line's end and above the next one.
+
+    Labels that would overlap move apart, and a thin line leads from each to its end.
+
+    Args:
+        axes: The axes, with their final limits and size.
+        ends: Ends of the lines in the units of the data, from the highest label to the lowest.
+        labels: Their labels.
+        colours: Their colours.
+    """
+    figure = axes.get_figure()
+    assert figure is not None
+    points = 72 / figure.dpi
+    positions = [axes.transData.transform(end) * points for end in ends]
+    box = axes.get_window_extent()
+    heights = _apart([float(y) for _, y in positions], float(box.y0) * points, float(box.y1) * points)
+
+    line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1}
+    where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+    for end, (x, y), height, label, colour in zip(ends, positions, heights, labels, colours, strict=True):
+        to_text = (float(box.x1) * points + LEADER - x, height - y)
+        leader = {**line, "color": colour, "relpos": (0, 0.5)}
+        axes.annotate(label, end, xytext=to_text, color=colour, fontsize=LABEL_SIZE, arrowprops=leader, **where)
+
+
+def room_for_labels(labels: Sequence[str]) -> float:
+    """Return the inches on the right of the axes that `label_lines` needs."""
+    return max(_width(label, LABEL_SIZE) for label in labels) + (LEADER + LABEL_SIZE) / 72
+
+
+def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+    """Return heights in falling order, a step apart or more, near the wanted ones and, if they fit, between bounds."""
+    groups: list[list[float]] = []
+    for height in wanted:
+        groups.append([height])
+        # Labels that touch share the space around the mean of what they want.
+        while len(groups) > 1 and _top(groups[-1]) > _top(groups[-2]) - len(groups[-2]) * LABEL_STEP:
+            last = groups.pop()
+            groups[-1] += last
+    heights = [_top(group) - index * LABEL_STEP for group in groups for index in range(len(group))]
+
+    for index in range(len(heights)):
+        heights[index] = min(heights[index], high - index * LABEL_STEP)
+    for index in reversed(range(len(heights))):
+        heights[index] = max(heights[index], low + (len(heights) - 1 - index) * LABEL_STEP)
+    return heights
+
+
+def _top(group: Sequence[float]) -> float:
+    return sum(group) / len(group) + (len(group) - 1) / 2 * LABEL_STEP
 
 
 def width_of_names(axes: Axes) -> float:

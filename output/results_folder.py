@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headstart.output.dashboard import Dashboard, RunRecord, Tables, begin_run, check_dashboard, log_files, scalars
 from headstart.output.errors import UserError, explain_write_errors
@@ -115,6 +116,18 @@ class ResultsFolder:
 
         with self.writable():
             self.written += write_together(self.path, writers)
+            self.remove_other_formats(figures or {}, figure_formats)
+
+    def remove_other_formats(self, figures: Iterable[str], figure_formats: Sequence[FigureFormat]) -> None:
+        """Remove figures in other formats if results are overwritten: they would not belong to the new results.
+
+        Args:
+            figures: Names of the figures without the ending.
+            figure_formats: The formats that were written.
+        """
+        if self.overwrite:
+            for name, other in product(figures, set(get_args(FigureFormat)) - set(figure_formats)):
+                (self.path / f"{name}.{other}").unlink(missing_ok=True)
 
     def writable(self) -> AbstractContextManager[None]:
         """Raise an error of the system within, such as a full disk, as a UserError that names the folder."""
@@ -176,7 +189,6 @@ class DashboardResults(ResultsFolder):
         mode = options.pop("mode")
         record = RunRecord(self.path, [job_type, options, config])
         chosen = {"name": self.dashboard.name or title, "job_type": job_type, "config": dict(config), "dir": self.path}
-
         try:
             with begin_run(mode, {**options, **chosen, **record.options()}) as run:
                 record.store(run)

@@ -19,6 +19,8 @@ from headstart.output.files import digest_file
 from headstart.store.json_digest import digest_of
 
 KEY = ["metric", "source", "target"]
+# Rounding errors beyond a bound, relative to it.
+ROUNDING = 1e-6
 NEGATIVE = (
     "Rel@1 is undefined, and left out, on targets with negative performances: {}. It compares performances that are "
     "counted from 0: give accuracies, or turn losses and errors round into what is 0 at worst, such as 1 - error."
@@ -90,6 +92,7 @@ def _join(
     if layout.missing_value is not None:
         numbers = ["score", "performance"]
         rows[numbers] = rows[numbers].mask(rows[numbers] == layout.missing_value)
+    notes += _out_of_range(rows)
 
     columns = ["performance", *filter(None, rows["metric"].drop_duplicates())]
     for name, is_better in layout.higher_is_better.items():
@@ -110,6 +113,22 @@ def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     lost = targets[~targets.isin(rows["target"][~is_own])].tolist()
     note = f"Left out: targets from which all sources come: {name_some(lost, MOST_NAMED)}."
     return rows[~is_own], [note] * bool(lost)
+
+
+def _out_of_range(rows: pd.DataFrame) -> list[str]:
+    """Return a warning about performances outside of 0 to 1, or 0 to 100, where most of them are."""
+    known = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
+    for most in (1, 100):
+        outside = known[(known["performance"] < 0) | (known["performance"] > most * (1 + ROUNDING))]
+        if len(outside) < len(known) / 2:
+            named = [
+                f"{each.performance:g} on row {each.row} (source {each.source!r}, target {each.target!r})"
+                for each in outside[:MOST_NAMED].itertuples()
+            ]
+            more = f" and {len(outside) - MOST_NAMED:,} more" if len(outside) > MOST_NAMED else ""
+            warning = f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are: "
+            return [f"{warning}{'; '.join(named)}{more}. If they mean a missing one, give missing_value."] * bool(named)
+    return []
 
 
 def _refuse_double(rows: pd.DataFrame) -> None:

@@ -13,6 +13,7 @@ from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from headstart.evaluation.alignment.score_files import (
     embeddings_name,
+    heatmap_name,
     print_score,
     result_names,
     write_score,
@@ -113,6 +114,7 @@ def cka(
     document["timings"]["total_seconds"] = time.perf_counter() - start
 
     files = write_score(document, results, log, embeddings)
+    results.remove_other_formats([heatmap_name(measure)], figure_formats)
     if results.overwrite and not save_embeddings:
         # Embeddings of the overwritten results would not belong to these.
         (results.path / embeddings_name(measure)).unlink(missing_ok=True)

@@ -145,6 +145,10 @@ def remarks(document: Document) -> list[str]:
             f"Kendall's W {ranks['kendalls_w']:.2f}). At 1 all targets have the same ranking, and no metric is needed."
         )
     lines += _against_mean_rank(document)
+    for name, best in document["best"].items():
+        for metric, targets in best["not_compared"].items():
+            title, metric_title = EVALUATION_MEASURES[name].title, ranker_titles(document)[metric]
+            lines.append(f"{title}: {metric_title} has no value on {', '.join(targets)}, and is not compared.")
     left_out = [f"Left out: {name} ({reason})." for name, reason in document["left_out"].items()]
     return [*lines, *document["not_computed"], *left_out]
 

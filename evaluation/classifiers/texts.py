@@ -9,6 +9,8 @@ from headstart.output.tables import Cells, format_number, markdown_report
 # Names and pairs that the screen quotes.
 QUOTED = 5
 QUOTED_PAIRS = 3
+# A calibration error above this is explained.
+LARGE_ERROR = 0.1
 
 
 def method_rows(document: Mapping[str, Any]) -> Cells:
@@ -53,7 +55,7 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     trial = {"method": document["method"], "backbone": document["backbone"]}
     tied = [_name(document, each) for each in document["methods"] if each["tied"]]
     others = [name for name in tied if name != _name(document, trial)]
-    error, probability, accuracy = (document["calibration"][key] for key in ("error", "mean_probability", "accuracy"))
+    accuracy = document["calibration"]["accuracy"]
     is_short = len(document["curve"]) < 2
     reason = "too few labels" if is_short else "the last points of the learning curve do not rise"
 
@@ -65,8 +67,7 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
         f"not significantly worse: {', '.join(others) or 'none'}",
         *_about_backbones(document),
         *_about_photos(document),
-        f"probabilities: calibration error {format_number(100 * error, '.1f')} points; {probability:.0%} on average, "
-        f"and {accuracy:.0%} were right",
+        _about_probabilities(document["calibration"]),
         *([] if document["forecast"] else [f"no forecast: {reason}"]),
         *(f"WARNING: {warning}" for warning in document["warnings"]),
     ]
@@ -82,6 +83,21 @@ def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
             f"recommended backbone: {document['backbone']}; significantly worse with every method: "
             f"{', '.join(worse) or 'none'}"
         )
+
+
+def _about_probabilities(calibration: Mapping[str, Any]) -> str:
+    """Return the calibration error, and what it means where it is large."""
+    error, probability, accuracy = (calibration[key] for key in ("error", "mean_probability", "accuracy"))
+    text = f"probabilities: calibration error {format_number(100 * error, '.1f')} points"
+    if error <= LARGE_ERROR:
+        return text
+    if abs(probability - accuracy) < error / 2:
+        return f"{text}: too high for some photos and too low for others; with few photos most of it may be chance"
+    way, often = ("low", "more") if probability < accuracy else ("high", "less")
+    return (
+        f"{text}: too {way}, {probability:.0%} on average where {accuracy:.0%} were right; a prediction with 70 % is "
+        f"right {often} often than that"
+    )
 
 
 def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:

@@ -151,6 +151,8 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceO
     consequence = "and included" if options.incomplete else "and left out; --incomplete includes it"
     if not options.incomplete:
         runs = [run for run in runs if not run.incomplete]
+        # A ledger has the traces that were finished of what was cut off.
+        runs = [] if cut_off and all(run.is_ledger for run in runs) else runs
     if not runs:
         raise UserError(f"runs: {cut_off[0]}; --incomplete includes it")
 

@@ -123,8 +123,8 @@ def describe_first(
     if not certainties:
         return lines
 
-    same = list(first[1:])
-    for other in others:
+    same = []
+    for other in [*first[1:], *others]:
         signs = [certainty.compare(first[0], other) for certainty in certainties]
         better, worse = signs.count(1), signs.count(-1)
         if not better and not worse:
@@ -182,6 +182,20 @@ class ScoredCandidates:
             if len(names) > 1 or (names and by_features):
                 saturated[metric] = names
         return saturated
+
+    @cached_property
+    def tied(self) -> dict[str, float]:
+        """The score that is the same for all candidates up to rounding errors, by metric.
+
+        Baselines and saturated metrics are left out.
+        """
+        tied = {}
+        for name, metric in self.metrics.items():
+            values = [scores[name].value for scores in self.scores.values()]
+            is_ranked = name in self.ranking.ranks or metric.baseline or name in self.saturated
+            if len(values) > 1 and not is_ranked and values[0] is not None and None not in values:
+                tied[name] = values[0]
+        return tied
 
     def missing(self, metric: str) -> dict[str, list[str]]:
         """Return the candidates without a score by a metric, by the reason."""

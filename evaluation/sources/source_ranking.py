@@ -65,6 +65,15 @@ def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[st
     ]
 
 
+def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
+    """Return remarks on the metrics that score all candidates, `kind` in the plural, the same."""
+    return [
+        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
+        "does not count in the mean rank."
+        for name, value in results.tied.items()
+    ]
+
+
 def performance_remarks(results: ScoredCandidates) -> list[str]:
     """Return the warnings of the performances."""
     return [f"WARNING: The performance of {name}: {warning}" for name, warning in results.warnings.items()]
@@ -170,7 +179,7 @@ def _remarks(ranked: RankedSources) -> list[str]:
         for metric in ranked.metrics.values()
         if "facts" in metric.data
     ]
-    remarks += saturation_remarks(ranked, "sources")
+    remarks += [*saturation_remarks(ranked, "sources"), *tie_remarks(ranked, "sources")]
     photos = ranked.target.photos
     if photos.maps is None and np.bincount(photos.labels).max() == 1:
         remarks.append("There are no intervals: every class has a single photo, and none can be left out.")

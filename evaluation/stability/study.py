@@ -51,6 +51,7 @@ class Study:
             the pool.
         by_target: The share of each target in it if the measure or the pool varies. The agreement without each target
             if the target varies.
+        used: Pools that each target uses, `[t]`.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
         wins: Experiments that each metric wins.
@@ -62,6 +63,7 @@ class Study:
     batches: list[Batch]
     shown: Floats
     by_target: dict[str, AgreementsByTarget]
+    used: Indices
     experiments: int = 0
     undefined: int = 0
     wins: Wins = field(init=False)
@@ -96,6 +98,7 @@ def run_study(table: TransferTable, pools: Pools) -> Study:
         [Batch.zeros(*groups, metrics) for _ in range(pools.batches)],
         shown=np.empty((len(sample), *groups, metrics)),
         by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
+        used=np.zeros(len(table.targets), dtype=np.int64),
     )
 
     start = 0
@@ -124,6 +127,7 @@ def _block_size(table: TransferTable) -> int:
 def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
     """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
     vectors, defined = agreement_vectors(outcomes, TIED)
+    study.used += used.sum(axis=0)
     experiments = int(used.sum()) * len(MEASURES)
     study.experiments += experiments
     study.undefined += experiments - int(defined.sum())

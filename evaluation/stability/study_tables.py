@@ -29,6 +29,8 @@ RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEA
 TIES: tuple[Ties, ...] = ("split", "last")
 # The columns that say how many pools there are, and how many are drawn; empty if all are studied.
 POOLS = "all_pools", "drawn_pools"
+# Drawn pools that a target should use; with fewer, its share in an estimate and in the standard error is unreliable.
+FEW = 100
 # Smaller differences between rates are rounding errors.
 SAME = 1e-9
 
@@ -137,6 +139,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         **rates,
         "tied_winners_percent": dict(zip(MEASURES, map(finite, wins.tied_percent()), strict=True)),
         "standard_error": _errors(study) if study.pools.drawn else None,
+        "few_pools": few_pools(study),
         "leave_one_target_out": {
             "setup_stability": {name: finite_ends((each.min(), each.max())) for name, each in without.items()},
             **ranges,
@@ -237,10 +240,21 @@ def pools_in_words(study: Study) -> list[str]:
     pools = study.pools
     if not pools.drawn:
         return []
+    few = [f"{target} ({count:,})" for target, count in few_pools(study).items()]
+    targets = [f"Few of these pools lack the sources that a target excludes: {', '.join(few)}."] if few else []
     return [
         f"Estimates from {pools} (seed {pools.seed}). Their standard errors are those of drawing pools alone, by the "
         f"jackknife over {pools.batches} independent batches, in each of which all sources are equally often.",
+        *targets,
     ]
+
+
+def few_pools(study: Study) -> dict[str, int]:
+    """Return the targets that use few of the drawn pools, because the others hold sources that they exclude."""
+    fewest = min(FEW, study.pools.drawn or 0)
+    return {
+        target: count for target, count in zip(study.table.targets, study.used.tolist(), strict=True) if count < fewest
+    }
 
 
 def _win_rate_cells(study: Study, ties: Ties) -> list[list[str]]:

@@ -15,6 +15,7 @@ from headstart.evaluation.sources.source_ranking import (
     performance_remarks,
     ranked_table,
     saturation_remarks,
+    tie_remarks,
 )
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
@@ -148,7 +149,7 @@ def _remarks(results: RankedTargets) -> list[str]:
             "the data set has too few classes for that many different targets."
         )
     lines += [*performance_remarks(results), *results.dataset.remarks(), *baseline_remarks(results, "targets", "facts")]
-    lines += saturation_remarks(results, "targets")
+    lines += [*saturation_remarks(results, "targets"), *tie_remarks(results, "targets")]
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):
             count = sum(map(len, reasons.values()))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from headstart.modules.custom_code import import_code
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.size_limits import limited_size, require_usual_size
 from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress
 from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
@@ -149,7 +151,8 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
     try:
-        network = make(**spec.arguments)
+        with limited_size(terms.arguments):
+            network = make(**spec.arguments)
     except UserError:
         raise
     except Exception as error:  # code of the user's own
@@ -168,7 +171,8 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
     def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
         try:
-            return library.create(model, weights, arguments)
+            with limited_size(spec.terms.arguments):
+                return library.create(model, weights, arguments)
         except UserError:
             raise
         except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
@@ -177,6 +181,7 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
     def rebuild(classes: int) -> nn.Module:
         return create(None, {**spec.arguments, "num_classes": classes})
 
+    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
     if isinstance(spec.weights, Path):
         resized = rebuild if spec.library in CLASSIFIERS else None
         network = load_weights(create(None, spec.arguments), spec.weights, resized, library.convert)

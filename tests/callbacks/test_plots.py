@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
@@ -66,6 +67,11 @@ def marks(axes: Axes) -> list[Line2D]:
     return [each for each in axes.get_lines() if each.get_linestyle() == "None"]
 
 
+def labels(figure: Figure) -> list[str]:
+    """Return the labels at the ends of the lines of a single panel, from the highest one down."""
+    return [text.get_text() for text in only_axes(figure).texts]
+
+
 def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
@@ -78,9 +84,8 @@ def test_learning_curves() -> None:
         assert drawn.get_xdata() == pytest.approx([8, 16, 24, 32])
         assert drawn.get_ydata() == pytest.approx(correct.mean(0))
     # The baseline meets the criterion at 24 and 32 samples, and once not at all; the other method once only.
-    assert legend(figure) == ["Baseline, median 32", "Method 1, median not reached"]
-    points = [np.asarray([mark.get_xdata(), mark.get_ydata()], dtype=float).ravel().tolist() for mark in marks(axes)]
-    assert [point for point in points if np.isfinite(point).all()] == [[32, 80]]
+    assert sorted(labels(figure)) == ["Baseline (32)", "Method 1 (not reached)"]
+    assert [(mark.get_xdata(), mark.get_ydata()) for mark in marks(axes)] == [([32], [80])]
     assert line(axes, GREY).get_ydata() == [80, 80]
     assert figure.get_suptitle() == "pets, resnet50"
 
@@ -99,7 +104,7 @@ def test_band_over_orderings() -> None:
 def test_one_ordering_has_no_band() -> None:
     figure = plot_learning_curves(describe(CORRECT[:, :1]), "", True)
     assert not only_axes(figure).collections
-    assert figure.legends[0].get_title().get_text().startswith("One ordering.")
+    assert any(text.get_text().startswith("One ordering.") for text in figure.texts)
 
 
 def test_share_of_orderings_that_met_the_criterion() -> None:
@@ -113,24 +118,52 @@ def test_share_of_orderings_that_met_the_criterion() -> None:
             assert y[np.flatnonzero(x <= at)[-1]] == pytest.approx(100 * np.mean(reached <= at))
 
 
+def centre(figure: Figure, mark: Line2D) -> tuple[float, float]:
+    x, y = mark.get_transform().transform(np.column_stack([mark.get_xdata(), mark.get_ydata()]))[0]
+    return float(x), float(y) * 72 / figure.dpi
+
+
+def test_medians_that_are_close_are_marked_below_each_other() -> None:
+    # Medians after 16, 16, 16 and 800 samples.
+    correct = np.full((4, 1, 100), 90)
+    correct[3, :, :98] = 10
+    figure = plot_learning_curves(describe(correct), "", True)
+    centres = [centre(figure, mark) for mark in marks(only_axes(figure))]
+    assert len({x for x, _ in centres}) == 2
+    heights = [y for _, y in centres]
+    assert np.diff(heights)[:2] == pytest.approx([-7, -7])
+    assert heights[3] == pytest.approx(heights[0])
+    assert len({mark.get_marker() for mark in marks(only_axes(figure))}) == 4
+
+
 @pytest.mark.parametrize("draw", DRAW)
-@pytest.mark.parametrize("methods", [1, 6, 7, 14])
-def test_beyond_six_methods_each_has_a_panel_beside_the_baseline(draw: Draw, methods: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("methods", "panels"), [(1, 1), (6, 1), (7, 6), (9, 8), (14, 13), (20, 19)])
+def test_beyond_six_methods_each_has_a_panel_beside_the_baseline(draw: Draw, methods: int, panels: int) -> None:
+    figure = draw(repeat(methods), "", True)
+    shown = [axes for axes in figure.axes if axes.axison]
+    assert len(shown) == panels
+    if panels > 1:
+        assert [axes.get_title() for axes in shown] == [f"Method {i}\nmedian 32" for i in range(1, methods)]
+        colours = [{to_hex(each.get_color()) for each in axes.get_lines()} for axes in shown]
+        assert all(panel_colours == {GREY, LINE_STYLES[-1].colour} for panel_colours in colours)
+        assert legend(figure) == ["Baseline, median 32", "Method named above the panel"]
+        # Every column has the numbers of its axis below its lowest panel.
+        labelled = [axes for axes in shown if axes.get_xlabel()]
+        assert len(labelled) == len({round(axes.get_position().x0, 3) for axes in shown})
+
+
+@pytest.mark.parametrize("draw", DRAW)
+@pytest.mark.parametrize("methods", [2, 6, 9])
+def test_legend_title_and_panels_do_not_overlap(draw: Draw, methods: int, tmp_path: Path) -> None:
     figure = draw(repeat(methods), "a long title of several lines " * 8, True)
     save(figure, tmp_path / "picture.png")
-    if methods > 6:
-        assert [axes.get_title() for axes in figure.axes] == [f"Method {i}\nmedian 32" for i in range(1, methods)]
-        colours = [{to_hex(each.get_color()) for each in axes.get_lines()} for axes in figure.axes]
-        assert all(panel_colours == {GREY, LINE_STYLES[-1].colour} for panel_colours in colours)
-        assert legend(figure) == ["Baseline, median 32"]
-    else:
-        assert len(only_axes(figure).get_lines()) >= methods
-        assert len(legend(figure)) == methods
-
-    boxes = [each.get_window_extent() for each in (*figure.legends, *figure.texts)]
-    panels = [axes.get_tightbbox() for axes in figure.axes]
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
-    assert not any(box.overlaps(panel) for box in boxes for panel in panels if panel is not None)
+    texts = [each for each in figure.texts if each.get_text() != figure.get_supylabel()]
+    boxes = [each.get_window_extent() for each in (*figure.legends, *texts)]
+    tight = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
+    # That of an annotation would hold its line.
+    beside = [Text.get_window_extent(each) for each in figure.axes[0].texts]
+    assert not any(one.overlaps(other) for one, other in combinations([*boxes, *beside], 2))
+    assert not any(box.overlaps(panel) for box in boxes for panel in tight if panel is not None)
     whole = figure.bbox
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
 

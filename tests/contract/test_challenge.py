@@ -147,6 +147,11 @@ def test_mistakes_of_a_host(tmp_path: Path) -> None:
     assert not wrong, wrong
 
 
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    problems = refuse(tmp_path, {"name": "", "teams": {"red": {"count": 3, "best_of": 2}}})
+    assert {problem.pointer for problem in problems} == {"/name", "/title", "/teams/red/count", "/teams/red/best_of"}
+
+
 def test_digest_ignores_the_layout_of_the_file(tmp_path: Path) -> None:
     plain = read_challenge(write(tmp_path, MINIMAL))
     turned = read_challenge(

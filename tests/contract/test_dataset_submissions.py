@@ -1,7 +1,6 @@
 """Submissions that are data sets are read like the same submissions as files."""
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,30 +36,50 @@ def refusal(read: Read, source: Any, **options: Any) -> str:
     return "; ".join(map(str, caught.value.problems))
 
 
-def save(folder: Path, rows: list[dict[str, Any]], form: str = "parquet") -> Path:
+def save(folder: Path, rows: list[dict[str, Any]], form: str) -> Path:
     datasets = pytest.importorskip("datasets")
-    table = datasets.Dataset.from_list(rows)
+    made = datasets.Dataset.from_list(rows)
     folder.mkdir()
-    write = {"parquet": table.to_parquet, "jsonl": table.to_json, "csv": table.to_csv}[form]
-    write(str(folder / f"train.{form}"))
+    match form:
+        case "parquet":
+            made.to_parquet(str(folder / "train.parquet"))
+        case "jsonl":
+            made.to_json(str(folder / "train.jsonl"))
+        case "csv":
+            made.to_csv(str(folder / "train.csv"))
+        case "saved":
+            made.save_to_disk(str(folder))
+        case "saved splits":
+            datasets.DatasetDict({"train": made}).save_to_disk(str(folder))
     return folder
 
 
-def test_local_copies(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_copies(tmp_path: Path, read: Read) -> None:
     file = tmp_path / "entry.json"
     for key, rows in (("models", BLUE), ("differentiating_images", RED)):
         file.write_text(json.dumps({key: rows}))
         expected = read(file)
-        for form in ("parquet", "jsonl", "csv"):
+        for form in ("parquet", "jsonl", "csv", "saved", "saved splits"):
             submission = read(save(tmp_path / f"{key} as {form}", rows, form))
             for name in ("team", "models", "stimuli", "contract_version"):
                 assert getattr(submission, name) == getattr(expected, name), (form, name)
             assert json.loads(submission.content) == json.loads(expected.content), form
-    # Empty cells say nothing, and a folder may have the name of a reader of the package.
+    # Empty cells say nothing.
     rows = [{"model_name": "one", "layer_name": None}, {"model_name": "two", "layer_name": "fc"}]
-    save(tmp_path / "csv", rows)
+    assert read(save(tmp_path / "copy", rows, "parquet")).models == ("one", "two")
+
+
+def test_folders_named_as_a_reader_of_datasets_or_a_pattern(
+    tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "ours", BLUE[1:], "csv")
     monkeypatch.chdir(tmp_path)
-    assert read("csv").models == ("one", "two")
+    for name in ("csv", "json"):
+        save(tmp_path / name, BLUE[:2], "csv")
+        assert read(name).models == ("one", "two")
+    for name in ("ours*", "our?", "[ours]", "o::urs"):
+        save(tmp_path / name, BLUE[:2], "csv")
+        assert "rename it" in refusal(read, tmp_path / name)
 
 
 def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read) -> None:
@@ -76,17 +95,18 @@ def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read) -> None:
         ([{"model_name": 1}, {"model_name": 2}], "/models/0/model_name 1: must be a valid string"),
     ]
     for number, (rows, words) in enumerate(cases):
-        assert words in refusal(read, save(tmp_path / f"{number}", rows))
+        assert words in refusal(read, save(tmp_path / f"{number}", rows, "parquet"))
 
 
 def test_several_splits(tmp_path: Path, read: Read) -> None:
-    folder = save(tmp_path / "copy", BLUE)
-    shutil.copy(folder / "train.parquet", folder / "test.parquet")
-    assert "has the splits train, test; a submission has one" in refusal(read, folder)
+    datasets = pytest.importorskip("datasets")
+    made = datasets.Dataset.from_list(BLUE)
+    datasets.DatasetDict({"spring": made, "autumn": made}).save_to_disk(str(tmp_path / "copy"))
+    assert "has the splits spring, autumn; a submission has one" in refusal(read, tmp_path / "copy")
 
 
 def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
-    folder = save(tmp_path / "copy", RED)
+    folder = save(tmp_path / "copy", RED, "parquet")
     size = len(read(folder).content)
     assert read(folder, max_bytes=size).team == "red"
     assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder, max_bytes=100)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import subprocess
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,12 +91,17 @@ def test_problems_of_a_registry(tmp_path: Path) -> None:
         problems = registry_problems(tmp_path, {"models": entries} if prefix else entries)
         assert [problem.pointer for problem in problems] == [f"{prefix}/2/model_name", f"{prefix}/3/model_name"]
         assert f'the same name as {prefix}/0/model_name, "caf\\u00e9"' in problems[0].rule
+    # All at once.
+    entries = [entry("a", output_dim=0), entry("b"), entry("c", source="keras", weights=3)]
+    pointers = [problem.pointer for problem in registry_problems(tmp_path, entries)]
+    assert pointers == ["/0/output_dim", "/2/source", "/2/weights"]
     short = {name: value for name, value in entry("a").items() if name not in ("input_size", "output_dim")}
     cases: list[tuple[Any, str, str]] = [
         ([], "", "must have at least 1 items, not 0"),
         ({"models": []}, "/models", "must have at least 1 items, not 0"),
         ({"contract_version": "2.0", "models": [entry("a")]}, "/contract_version", 'contract version "2.0" is not'),
         ({"contract_version": "1.0", "models": [short]}, "/models/0/input_size", "is required"),
+        (b'{"models": [], "models": []}', "/models", "the key is repeated in one object"),
         (b"3", "", "must be an"),
     ]
     for content, pointer, rule in cases:
@@ -141,20 +147,24 @@ def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
         stimulus("a.png"),
         "",
         stimulus("../a.png"),
+        '{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}',
         "[]",
         b'{"dataset_name": "photos", "image_identifier": "\xff"}',
         '{"dataset_name": "photos"',
-        '{"dataset_name": "photos", "image_identifier": "c.png", "label": 1}',
+        '{"dataset_name": "photos"}, {}',
+        '{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}',
         stimulus("a.png"),
     )
     lines = [(int(problem.rule.split(":")[0].removeprefix("line ")), problem.pointer) for problem in problems]
     assert lines == [
         (3, "/image_identifier"),
-        (4, ""),
+        (4, "/dataset_name"),
         (5, ""),
         (6, ""),
-        (7, "/label"),
+        (7, ""),
         (8, ""),
+        (9, "/label"),
+        (10, ""),
     ]
 
 
@@ -181,10 +191,34 @@ def test_datasets_whose_roots_one_variable_would_name(tmp_path: Path) -> None:
         assert problems == [Problem("/dataset_name", f'"{other}"', rule)]
 
 
+def test_limit_of_a_catalog(tmp_path: Path) -> None:
+    path = write(tmp_path, "\n".join([stimulus("a.png"), stimulus("b.png")]).encode())
+    size = path.stat().st_size
+    assert len(read_catalog(path, size).stimuli) == 2
+    with pytest.raises(ContractError, match=rf"larger than the limit of {size - 1} bytes; max_catalog_bytes raises it"):
+        read_catalog(path, size - 1)
+
+
 def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> None:
     problems = catalog_problems(tmp_path, *["x"] * 5000)
     assert len(problems) == 1001
     assert problems[-1].rule == "lines after line 1000 were not read"
+    problems = catalog_problems(tmp_path, *[stimulus("a.png")] * 2000)
+    assert len(problems) == 1000
+    assert problems[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
+
+
+@pytest.mark.slow
+def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
+    count = 20_000
+    path = write(tmp_path, "\n".join(stimulus(f"{'n' * 40}/{i:08}.JPEG") for i in range(count)).encode())
+    read_catalog(path)  # what is made once is none of the catalog's
+    tracemalloc.start()
+    catalog = read_catalog(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * path.stat().st_size
+    assert catalog.stimuli[count - 1].image_identifier == f"{'n' * 40}/{count - 1:08}.JPEG"
 
 
 def test_empty_catalog(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from headstart.contract import plain_forms
 from headstart.contract.names import canonical_name, canonical_stimulus
 from headstart.contract.problems import Problem
-from headstart.contract.schema import CATALOG_LINE, ModelEntry, check_document
+from headstart.contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
 from headstart.contract.versions import VERSIONS, json_schemas
 
 # The contract's own example.
@@ -46,6 +46,19 @@ def one_problem(document: Any, adapter: TypeAdapter[Any] = ENTRY) -> Problem:
     for word in ("pydantic", "Input", "http", "uple", "tag"):
         assert word not in problem.rule
     return problem
+
+
+def test_the_contracts_examples() -> None:
+    entry = ModelEntry.model_validate(RESNET50)
+    assert entry.input_size == (224, 224)
+    assert entry.preprocess.std == (0.229, 0.224, 0.225)
+    assert (entry.preprocess.interpolation, entry.model_parameters, entry.forward_args) == ("bilinear", {}, {})
+    for dataset, identifier in [
+        ("cifar100", "test/bear/image_0007.png"),
+        ("imagenet1k", "val/n03445777/ILSVRC2012_val_00003572.JPEG"),
+    ]:
+        stimulus = Stimulus(dataset_name=dataset, image_identifier=identifier)
+        assert (stimulus.dataset_name, stimulus.image_identifier) == (dataset, identifier)
 
 
 def test_optional_fields() -> None:
@@ -123,6 +136,15 @@ def test_all_problems_of_an_entry_at_once() -> None:
     del entry["layer"]
     _, problems = check_document(entry, ENTRY)
     assert sorted(problem.pointer for problem in problems) == ["/layer", "/output_dim", "/preprocess/std/0", "/sorce"]
+
+
+def test_identifiers_are_plain_relative_paths() -> None:
+    for identifier in ("a/b.png", ".hidden/..a/...", "1:2", "ab:c", "a/c:d", "~a b/é😀", "x" * 1024):
+        assert Stimulus(dataset_name="d", image_identifier=identifier).image_identifier == identifier
+    for identifier in ("/etc/passwd", "a\n", "\x1b[31m", "nul\0", "a\u202egnp.exe", "\ufeffa", "a\u2029"):
+        problem = one_problem({"dataset_name": "d", "image_identifier": identifier}, CATALOG_LINE)
+        assert problem.pointer == "/image_identifier"
+        assert problem.rule.startswith("must be a plain relative path")
 
 
 def test_identifiers_of_all_short_spellings() -> None:

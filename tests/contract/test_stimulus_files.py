@@ -79,6 +79,18 @@ def test_roots_that_are_not_set_or_no_folders(root: Path, monkeypatch: pytest.Mo
     assert problems[0].rule == f"set HACKATHON_DATASET_ROOT_OTHER {rule} (1 stimulus of data set other)"
 
 
+def test_datasets_that_share_a_variable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root.parent / "Photos").mkdir()
+    (root.parent / "Photos" / "a.png").touch()
+    both = [*stimuli("a.png"), *stimuli("a.png", dataset="Photos")]
+    assert locate_stimuli(both) == [root / "a.png", root.parent / "Photos" / "a.png"]
+    monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root))
+    problems = problems_of(both)
+    assert [problem.value for problem in problems] == ['"Photos"', '"photos"']
+    assert '"Photos" and "photos" share the variable HACKATHON_DATASET_ROOT_PHOTOS' in problems[0].rule
+    assert locate_stimuli(both[:1]) == [root / "a.png"]
+
+
 def test_only_regular_files_are_read_and_every_missing_one_is_named(root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "to_pipe").symlink_to("pipe")

@@ -223,6 +223,15 @@ def test_everything_at_once_in_the_order_of_entries(refuse: Refuse) -> None:
     ]
 
 
+def test_size_limit(read: Read, refuse: Refuse) -> None:
+    content = json.dumps({"models": ["resnet50", "vit_tiny"]}).encode()
+    assert read(content, max_bytes=len(content)).team == "blue"
+    (problem,) = refuse(content, max_bytes=len(content) - 1)
+    assert problem.rule == f"is larger than the limit of {len(content) - 1} bytes"
+    (problem,) = refuse(content + b" " * 1_000_000)
+    assert problem.rule == "is larger than the limit of 1,000,000 bytes"
+
+
 def test_long_combining_sequences_do_not_take_quadratic_time(refuse: Refuse) -> None:
     name = "a" + "\u0301\u0316" * 120_000
     document = json.dumps({"models": [name, name]}, ensure_ascii=False).encode()

@@ -20,7 +20,7 @@ def problems_of(content: str | bytes) -> list[Problem]:
 
 def test_clean_json_is_read_as_the_library_reads_it() -> None:
     # Brackets side by side or in a text are no nesting.
-    brackets: list[Any] = [[], {}] * 100 + ["[" * 100]
+    brackets: list[Any] = [[], {}] * 100 + ["[" * 100, '"[[[' * 50, "\\" * 31]
     nested = {"a": [1, {"b": [None]}], "ä": "[[[{{{"}
     for value in (None, True, "", 'é 😀 \\ " \n', -(2**63), 2**63 - 1, 0.1, -1.5e300, [], {}, nested, brackets):
         for text in (json.dumps(value, ensure_ascii=False), json.dumps(value)):
@@ -36,20 +36,20 @@ WRONG: dict[str | bytes, str] = {
     b'["\xed\xa0\x80"]': "is not UTF-8: byte 2 is 0xed",
     '{"a": 1}'.encode("utf-16"): "is not UTF-8",
     "\ufeff{}": "starts with a byte order mark",
-    "[NaN]": "NaN is not a JSON number",
-    "-Infinity": "-Infinity is not a JSON number",
-    "-1e999": "-1e999 is a number beyond the range of 64-bit floats",
-    str(2**63): f"{2**63} is an integer beyond 64 bits",
-    str(-(2**63) - 1): f"{-(2**63) - 1} is an integer beyond 64 bits",
-    '{"a": {"b": [0, {"c": 1, "c": 2}]}}': 'the key "c" is repeated in one object',
-    '{"a": 1, "\\u0061": 2}': 'the key "a" is repeated in one object',
-    '["\\ud83d\\ude00", "x\\udc00y"]': "holds half of a surrogate pair",
-    '{"\\udfff": 1}': "holds half of a surrogate pair",
+    "NaN": "is not a JSON number",
+    "-Infinity": "is not a JSON number",
+    "-1e999": "is a number beyond the range of 64-bit floats",
+    str(2**63): "is an integer beyond 64 bits",
+    str(-(2**63) - 1): "is an integer beyond 64 bits",
+    "9" * 5000: "is an integer beyond 64 bits",
+    "0." + "1" * 5000: "is a number of more than 100 characters",
     # A parser of quadratic time would not end.
     "[" * 900_000: "is nested deeper than the limit of 32 levels",
     '{"a":' * 180_000: "is nested deeper",
-    "9" * 900_000: f"{'9' * 77}... is an integer beyond 64 bits",
-    "1" * 900_000 + ".0": f"{'1' * 77}... is a number of more than 100 characters",
+    '["' + '\\"' * 450_000: "is not JSON",
+    "[" * 33 + '"\\' * 450_000: "is nested deeper",
+    "9" * 900_000: "is an integer beyond 64 bits",
+    "1" * 900_000 + ".0": "is a number of more than 100 characters",
 }
 
 
@@ -62,6 +62,22 @@ def test_what_is_no_json() -> None:
     ]
     assert not wrong, wrong
     assert "line 1, column " in problems_of("{")[0].rule
+
+
+def test_problems_point_to_their_place_at_every_level() -> None:
+    cases = {
+        '{"a": 1, "\\u0061": 2}': ["/a"],
+        '{"a": {"b": [0, {"c": 1, "c": 2, "c": 3}]}, "d": 1, "d": 2}': ["/d", "/a/b/1/c"],
+        '{"x/y~z": 1, "x/y~z": 2}': ["/x~1y~0z"],
+        '{"a": [0, 1e999]}': ["/a/1"],
+        '{"a": ["\\ud800", "\\ud83d\\ude00", "x\\udc00y"], "\\udfff": 1}': ["/a/0", "/a/2", "/\\udfff"],
+    }
+    found = {text: [problem.pointer for problem in problems_of(text)] for text in cases}
+    assert found == cases
+    assert {each.rule for each in problems_of('{"a": 1, "a": 1}')} == {"the key is repeated in one object"}
+    problems = problems_of('["\\ud800", "x\\udc00y"]')
+    assert [problem.value for problem in problems] == ['"\\ud800"', '"x\\udc00y"']
+    assert all("surrogate" in problem.rule and str(problem).isascii() for problem in problems)
 
 
 def test_nesting_up_to_the_limit() -> None:

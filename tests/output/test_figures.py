@@ -1,6 +1,7 @@
 """Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
 
-from itertools import combinations
+from io import BytesIO
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import get_args
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -19,7 +21,9 @@ from headstart.output.figures import (
     ON_DARK,
     as_written,
     drawing,
+    label_lines,
     make_legible,
+    save,
     setting_in_words,
     shorten,
     titles,
@@ -166,3 +170,17 @@ def test_names_that_would_look_alike_stay_as_they_are() -> None:
 def test_settings_are_named_by_data_set_backbone_and_weights() -> None:
     name = "ants_and_bees, mobilenet_v2 (mobilenet_v2_imagenet.safetensors)"
     assert setting_in_words(name) == "Ants and bees, MobileNetV2 (ImageNet)"
+
+
+def test_labels_at_the_ends_of_lines_do_not_overlap_and_keep_their_order() -> None:
+    with drawing():
+        figure = Figure(figsize=(4, 3))
+        axes = figure.subplots()
+        axes.set_ylim(0, 100)
+        ends = [(1.0, height) for height in (99.0, 98.5, 98.5, 50.0, 1.0, 0.5)]
+        label_lines(axes, ends, list("abcdef"), ["black"] * 6)
+    save(figure, BytesIO())
+    # That of an annotation would hold its line.
+    boxes = [Text.get_window_extent(text) for text in axes.texts]
+    assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(boxes))
+    assert axes.transData.transform((1, 50))[1] == pytest.approx((boxes[3].y0 + boxes[3].y1) / 2, abs=2)

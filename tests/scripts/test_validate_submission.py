@@ -13,6 +13,7 @@ from headstart.contract.schema import CONTRACT_VERSION
 from headstart.scripts import validate_submission
 from headstart.scripts.validate_submission import main
 
+SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"
 VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
 
 
@@ -159,6 +160,13 @@ def test_files_are_looked_for_where_asked(validate: Any, folder: Path, monkeypat
     assert validate("red.json", "--check_files")[0] == 0
     code, lines = validate("blue.json", "--check_files")
     assert (code, lines) == (1, [f'stimuli: "photos/2.png": there is no file {folder / "photos" / "2.png"}'])
+
+
+def test_runs_by_its_path_from_any_folder_without_an_installation(folder: Path) -> None:
+    command = [sys.executable, "-I", str(SCRIPT), "blue.json"]
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == "valid: Blue Team submission of 3 models under contract 1.0\n"
 
 
 def test_loads_nothing_heavy() -> None:
