@@ -117,7 +117,7 @@ class TransferTable:
 
 
 def require_size(metrics: Sequence[str], sources: Sequence[str], minimum: int, left_out: Mapping[str, str]) -> None:
-    """Raise a UserError if there are fewer metrics than `least`, or fewer than two sources."""
+    """Raise a UserError if there are fewer metrics than `minimum`, or fewer than two sources."""
     if len(metrics) >= minimum and len(sources) > 1:
         return
     reasons = ", ".join(f"{name} ({reason})" for name, reason in left_out.items())

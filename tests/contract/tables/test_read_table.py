@@ -196,7 +196,7 @@ MISTAKES: list[tuple[Any, dict[str, Any], str]] = [
     (PLAIN, {"higher_is_better": {"m": False}}, "higher_is_better: 'm' given; there are performance$"),
     (PLAIN, {"chosen": ["gbc"]}, "metrics: 'gbc' not in the table; it has none"),
     (SCORED, {"chosen": ["gbc", "leep"]}, "metrics: 'leep' not in the table; it has log_me, gbc"),
-    (PLAIN, {"least": 2}, "table: 0 metrics and 2 sources found; two or more of each are compared"),
+    (PLAIN, {"minimum": 2}, "table: 0 metrics and 2 sources found; two or more of each are compared"),
     ("source,target,performance\na,x,1\na,y,2", {}, "table: 0 metrics and 1 sources found; two or more sources"),
     ("source,target,performance\na,a,1\nb,b,2", {}, "table: 0 metrics and 0 sources found; two or more sources"),
     (PLAIN[:-8] + "c,y,1\nd,z,1", {}, "table: 7 missing cells: .*source 'b', target 'y'; and 4 more; complete"),
