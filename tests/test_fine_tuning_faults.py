@@ -67,7 +67,7 @@ class Lacks(modules.GradientDescent):
 class TakesAllMemoryAtFirst(modules.GradientDescent):
     """Asks for more memory than there is before it has seen a sample."""
 
-    def begin(self, start: modules.Start) -> None:
+    def begin(self, start: modules.MethodStart) -> None:
         super().begin(start)
         torch.empty(2**60)
 

@@ -60,7 +60,7 @@ def is_downloaded(spec: NetworkSpec) -> bool:
         spec: The network.
 
     Raises:
-        UserError: The library has no such model.
+        UserError: The library has no such model, or the name is ambiguous.
     """
     if isinstance(spec.weights, WeightsAddress):
         return downloaded_file(spec.weights).is_file()
@@ -128,7 +128,7 @@ def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None
 
 
 def choose_model(spec: NetworkSpec) -> object:
-    """Return the library's name of a network, which may be the network's own name.
+    """Return the library's name of a network, also where it follows from the network's own name.
 
     Args:
         spec: The network.

@@ -7,7 +7,7 @@ from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.callbacks import BaseFinetuning
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.optim import SGD
+from torch.optim import SGD, Optimizer
 from torch.optim import lr_scheduler as schedules
 from torchmetrics.classification import MulticlassAccuracy
 
@@ -73,6 +73,12 @@ class ValidationPlateau(Plateau):
         self.log("val_loss", functional.cross_entropy(self(batch[0]), batch[1]))
 
 
+class OwnSchedulerStep(StepSchedule):
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
+        if self.global_step % 3:
+            scheduler.step()
+
+
 class Manual(Probe):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -87,9 +93,66 @@ class Manual(Probe):
             optimizer.zero_grad()
 
 
+class TwoOptimizers(Manual):
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        optimizers: Any = self.optimizers()
+        for optimizer in optimizers:
+            self.toggle_optimizer(optimizer)
+            optimizer.zero_grad()
+            self.manual_backward(Probe.training_step(self, batch, batch_idx))
+            optimizer.step()
+            self.untoggle_optimizer(optimizer)
+
+    def configure_optimizers(self) -> Any:
+        return [SGD([self.head.weight], lr=0.1), torch.optim.Adam([self.head.bias], lr=0.1)]
+
+
+class Sharpness(Optimizer):
+    """SAM: the gradient of the worst weights around."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {})
+        self.inner = SGD(self.param_groups, lr=0.3)
+
+    def step(self, closure: Any = None) -> Any:
+        loss = closure()
+        parameters = self.param_groups[0]["params"]
+        steps = [0.05 * each.grad for each in parameters]
+        with torch.no_grad():
+            for each, step in zip(parameters, steps, strict=True):
+                each.add_(step)
+        with torch.enable_grad():
+            closure()
+        with torch.no_grad():
+            for each, step in zip(parameters, steps, strict=True):
+                each.sub_(step)
+        self.inner.step()
+        return loss
+
+
+class Sam(Probe):
+    def configure_optimizers(self) -> Any:
+        return Sharpness(self.parameters())
+
+
 class Lbfgs(Probe):
     def configure_optimizers(self) -> Any:
         return torch.optim.LBFGS(self.parameters(), lr=0.5, max_iter=3)
+
+
+class WarmsUp(Probe):
+    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+        optimizer.step(closure=optimizer_closure)
+        for group in optimizer.param_groups:
+            group["lr"] = min(1.0, (self.trainer.global_step + 1) / 5)
+
+
+class DoublesBackward(Probe):
+    def backward(self, loss: Tensor, *_: Any, **__: Any) -> None:
+        (2 * loss).backward()
+
+    def on_after_backward(self) -> None:
+        self.head.bias.grad = None
 
 
 class WeightsAveraged(Probe):
@@ -121,10 +184,40 @@ class TrainedNorm(Probe):
         self.before = nn.BatchNorm1d(self.head.in_features)  # type: ignore[assignment]
 
 
+class FrozenLater(TrainedNorm):
+    def on_train_epoch_start(self) -> None:
+        self.before.eval()
+
+
 class Dropped(Probe):
     def __init__(self, backbone: nn.Module, classes: int) -> None:
         super().__init__(backbone, classes)
         self.before = nn.Dropout(0.5)  # type: ignore[assignment]
+
+
+class Draws(Probe):
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        noise = torch.randn(batch[0].shape, generator=None)
+        return super().training_step((batch[0] + noise, batch[1]), batch_idx)
+
+
+class ReadsMetrics(Probe):
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        before = self.trainer.callback_metrics.get("loss", torch.ones(()))
+        return before.clamp(0.1, 2) * super().training_step(batch, batch_idx)
+
+
+class LowersTheRateInside(Probe):
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        wrapped: Any = self.optimizers()
+        wrapped.optimizer.param_groups[0]["lr"] *= 0.8
+        return super().training_step(batch, batch_idx)
+
+
+class Augments(Probe):
+    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
+        inputs, labels = batch
+        return (inputs.flip(1) if self.trainer.training else inputs), labels
 
 
 class ConfiguresModel(Probe):
@@ -141,6 +234,28 @@ class DecaysWeights(Callback):
 class BringsCallbacks(Probe):
     def configure_callbacks(self) -> Any:
         return [DecaysWeights()]
+
+
+class SilentTrain(Probe):
+    def train(self, mode: bool = True) -> Any:
+        super().train(mode)
+
+
+class Fades(LightningModule):
+    def forward(self, inputs: Tensor) -> Tensor:
+        return inputs / (1 + self.trainer.global_step)
+
+
+class Nested(Probe):
+    """Logs where it predicts, and has an inner module that reads the trainer."""
+
+    def __init__(self, backbone: nn.Module, classes: int) -> None:
+        super().__init__(backbone, classes)
+        self.before = Fades()  # type: ignore[assignment]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.log("greatest", inputs.max())
+        return super().forward(inputs)
 
 
 class SkipsSteps(Probe):

@@ -169,7 +169,7 @@ def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -
 def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unknown = f"{BACKBONE[:-1]}, size: 3}}"
     missing = "{name: mobilenet_v2, weights: none.safetensors}"
-    within = f"output: '{photos}/runs' lies in the folder of the photos"
+    within = f"output: '{photos}/runs' has photos in it, or lies in their folder"
     both = "photos: give a folder with one folder of photos per class, or --demo=true, and not both"
     mistakes: list[tuple[list[object], str]] = [
         ([], both),

@@ -34,29 +34,53 @@ def refusal(name: str, source: str = "torchvision", weights: str | None = None, 
 
 
 @pytest.mark.parametrize(
-    ("source", "key", "argument", "expected"),
+    ("source", "key", "given", "expected"),
     [
         ("torchvision", "resnet50", None, "resnet50"),
         ("torchvision", "resnet50", "resnet18", "resnet18"),
-        ("timm", "resnet50.a1_in1k", None, "resnet50.a1_in1k"),
-        ("timm", "x", "resnet50", "resnet50"),
+        ("torchvision", "mobilenet_v2_inat_birds", None, "mobilenet_v2"),
+        ("torchvision", "random:resnet50@3", None, "resnet50"),
+        ("torchvision", "my wide_resnet50_2", None, "wide_resnet50_2"),
+        ("torchvision", "vit_b_16/swag.v1", None, "vit_b_16"),
+        ("torchvision", "resnet50_of_resnet50", None, "resnet50"),
+        ("torchvision", "vgg16_bn_birds", None, "vgg16_bn"),
+        ("timm", "timm_resnet18_random", None, "resnet18"),
+        ("timm", "vit_tiny_patch16_224-b", None, "vit_tiny_patch16_224"),
+        ("timm", "timm/resnet50.a1_in1k", None, "resnet50.a1_in1k"),
+        ("timm", "x", "resnet50.a1_in1k", "resnet50.a1_in1k"),
     ],
 )
-def test_model_that_an_entry_means(source: str, key: str, argument: str | None, expected: str) -> None:
-    parameters = {} if argument is None else {ARGUMENTS[source]: argument}
+def test_model_that_an_entry_means(source: str, key: str, given: str | None, expected: str) -> None:
+    parameters = {} if given is None else {ARGUMENTS[source]: given}
     assert LIBRARIES[source].choose(name_network(key, source, parameters=parameters)) == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "key", "argument", "reason"),
+    ("source", "key", "given", "reason"),
     [
-        ("torchvision", "xresnet50", None, "model_parameters.name: torchvision has no model 'xresnet50'; it has resn"),
-        ("torchvision", "resnet18", 18, "model_parameters.name: torchvision has no model 18; it has nothing alike"),
-        ("timm", "x", "resnet50.no_such_tag", "model_parameters.model_name: timm has no model 'resnet50.no_such_tag'"),
+        ("torchvision", "xresnet50", None, "contains resnet50 of torchvision's models, and none of them alone between"),
+        (
+            "torchvision",
+            "resnet500",
+            None,
+            "none of them alone between separators; name the right one in model_parameters.name",
+        ),
+        ("torchvision", "fcn_resnet-50", None, "contains no name of torchvision's models; name the right one in"),
+        ("torchvision", "resnet18_resnet50", None, "contains resnet50 and resnet18 of torchvision's models"),
+        ("torchvision", "wide_resnet50_2b", None, "contains wide_resnet50_2 and resnet50 of"),
+        ("torchvision", "vit_b_16_teacher_resnet152", None, "contains resnet152 and vit_b_16 of"),
+        ("torchvision", "swin_t_from_convnext_tiny", None, "contains convnext_tiny and swin_t of"),
+        ("torchvision", "wide_resnet50_2 of resnet50", None, "contains wide_resnet50_2 and resnet50 of"),
+        ("torchvision", "resnet50_xresnet50", None, "contains resnet50 of"),
+        ("timm", "resnet50 vs vit_base_patch16_224", None, "and none of them alone between separators"),
+        ("torchvision", "resnet18", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'; it has"),
+        ("torchvision", "resnet18", 18, "torchvision has no model 18"),
+        ("timm", "birds", None, "name the right one in model_parameters.model_name"),
+        ("timm", "x", "resnet50.no_such_tag", "timm has no model 'resnet50.no_such_tag'; it has resnet50"),
     ],
 )
-def test_entry_that_names_no_model(source: str, key: str, argument: object, reason: str) -> None:
-    assert reason in refusal(key, source, parameters={} if argument is None else {ARGUMENTS[source]: argument})
+def test_entry_that_names_no_one_model(source: str, key: str, given: object, reason: str) -> None:
+    assert reason in refusal(key, source, parameters={} if given is None else {ARGUMENTS[source]: given})
 
 
 def test_random_weights_depend_on_seed_and_name_alone() -> None:
@@ -66,8 +90,16 @@ def test_random_weights_depend_on_seed_and_name_alone() -> None:
     torch.manual_seed(99)
     others = [build("a"), build("b"), build("a", seed=1), build("a", parameters={**SMALL, "width_mult": 0.3})]
     assert [weights_digest(network) == first for network in others] == [True, False, False, False]
-    digests = {weights_digest(build(name, "timm", parameters={"model_name": "test_vit"})) for name in "abab"}
+    names = ["timm_test_vit_1", "timm_test_vit_2"]
+    digests = {weights_digest(build(name, "timm")) for name in [*names, *names]}
     assert len(digests) == 2
+
+
+def test_network_is_ready_for_evaluation() -> None:
+    network = build("a")
+    assert not any(module.training for module in network.modules())
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    assert len(network.state_dict()["features.0.0.weight"]) == 8  # a quarter of 32
 
 
 @pytest.mark.parametrize(
@@ -80,8 +112,11 @@ def test_random_weights_depend_on_seed_and_name_alone() -> None:
         ),
         ("timm", {"model_name": "test_vit", "no_such": 1}, "timm's test_vit cannot be created with {'no_such': 1}"),
         ("torchvision", {**SMALL, "weights": "DEFAULT"}, "model_parameters.weights: not allowed"),
+        ("torchvision", {**SMALL, "pretrained": True}, "model_parameters.pretrained: not allowed"),
+        ("timm", {"model_name": "test_vit", "checkpoint_path": "a.pth"}, "model_parameters.checkpoint_path: not all"),
         ("timm", {"model_name": "test_vit", "pretrained_cfg": {"file": "a.pth"}}, "pretrained_cfg: not allowed"),
         ("open_clip", {"model_name": "RN50", "pretrained_image_path": "a.pt"}, "pretrained_image_path: not allowed"),
+        ("open_clip", {"model_name": "RN50", "weights_only": False}, "model_parameters.weights_only: not allowed"),
     ],
 )
 def test_arguments_of_the_constructor(source: str, parameters: dict[str, Any], reason: str) -> None:
@@ -89,6 +124,15 @@ def test_arguments_of_the_constructor(source: str, parameters: dict[str, Any], r
 
 
 # Weights from files
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_weights_in_half_precision_become_single(tmp_path: Path, kind: str) -> None:
+    state = torchvision.models.mobilenet_v2(width_mult=0.25).to(getattr(torch, kind)).state_dict()
+    save_file(state, tmp_path / "w.safetensors")
+    loaded = build("a", weights=str(tmp_path / "w.safetensors")).state_dict()
+    assert {value.dtype for value in loaded.values() if value.is_floating_point()} == {torch.float32}
+    assert all(torch.equal(loaded[name], state[name].to(loaded[name].dtype)) for name in state)
 
 
 def test_convolutional_classifier_of_any_size(tmp_path: Path) -> None:
@@ -128,10 +172,14 @@ def test_torchvision_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "weights", "expected"),
     [
-        ("test_vit", "r160_in1k", "timm/test_vit.r160_in1k"),
-        ("test_vit", "DEFAULT", "timm/test_vit.r160_in1k"),
-        ("test_vit", "imagenet", "timm/test_vit.r160_in1k"),
+        ("timm_test_vit", "r160_in1k", "timm/test_vit.r160_in1k"),
+        ("timm_test_vit", "DEFAULT", "timm/test_vit.r160_in1k"),
+        ("test_vit.r160_in1k", "r160_in1k", "timm/test_vit.r160_in1k"),
+        ("test_vit.r160_in1k", "DEFAULT", "timm/test_vit.r160_in1k"),
+        ("test_vit.r160_in1k", "imagenet", "timm/test_vit.r160_in1k"),
+        ("timm_test_vit", "imagenet", "timm/test_vit.r160_in1k"),
         ("vit_tiny_patch16_224.augreg_in21k", "imagenet", "timm/vit_tiny_patch16_224.augreg_in21k"),
+        ("vit_tiny_patch16_224", "augreg_in21k", "timm/vit_tiny_patch16_224.augreg_in21k"),
         ("vit_tiny_patch16_224.augreg_in21k", "DEFAULT", "timm/vit_tiny_patch16_224.augreg_in21k"),
     ],
 )
@@ -150,6 +198,14 @@ def test_timm_weights(monkeypatch: pytest.MonkeyPatch, name: str, weights: str, 
     assert requests == [expected]
 
 
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [("test_vit.other", "other"), ("test_vit.r160_in1k_ft", "r160_in1k_ft"), ("my-test_vit.r160", "r160")],
+)
+def test_tag_that_timm_does_not_have_is_no_other_one(name: str, tag: str) -> None:
+    assert f"timm's test_vit has no weights {tag!r}; it has r160_in1k" in refusal(name, "timm", "imagenet")
+
+
 def test_imagenet_is_no_weights_where_several_may_be_meant() -> None:
     message = refusal("vit_tiny_patch16_224", "timm", "imagenet")
     assert "has no 'imagenet'; allowed are augreg_in21k, augreg_in21k_ft_in1k, DEFAULT, null" in message
@@ -157,9 +213,14 @@ def test_imagenet_is_no_weights_where_several_may_be_meant() -> None:
     assert "has no 'imagenet'; allowed are IMAGENET1K_V1, DEFAULT, null" in message
 
 
-def test_failed_download_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+class LostConnectionError(Exception):
+    """An error that is no OSError, as download libraries have."""
+
+
+@pytest.mark.parametrize("error", [OSError("no route\nto host"), LostConnectionError("no route")])
+def test_failed_download_is_an_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise OSError("no route\nto host")
+        raise error
 
     monkeypatch.setattr("timm.models._hub.hf_hub_download", fail)
     monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", fail)

@@ -86,6 +86,11 @@ def test_image_tower_alone_runs() -> None:
         ("laion9b", {}, "weights: open_clip's RN50 has no 'laion9b'; allowed are openai, yfcc15m, cc12m, null, or a"),
         ("DEFAULT", {}, "has no 'DEFAULT'"),
         (None, {"model_name": "RN51"}, "open_clip has no model 'RN51'; it has RN50"),
+        (
+            None,
+            {"model_name": None},
+            "contains no name of open_clip's models; name the right one in model_parameters.model_name",
+        ),
         (None, {"towers": 3}, "model_parameters: open_clip's RN50 cannot be created with {'embed_dim': 16"),
     ],
 )
@@ -94,6 +99,14 @@ def test_refused(weights: str | None, parameters: dict[str, Any], reason: str) -
         build(weights, **parameters)
     assert str(caught.value).startswith("model 'clip_rn50': ")
     assert reason in str(caught.value)
+
+
+def test_failed_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "open_clip", stand_in())
+    with pytest.raises(UserError) as caught:
+        build("openai")
+    assert "weights: 'openai' of open_clip's RN50 could not be downloaded or loaded (Failed to" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_file_whose_last_layer_has_another_width(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
