@@ -141,7 +141,7 @@ def _target_table(results: RankedTargets) -> list[list[str]]:
 def _remarks(results: RankedTargets) -> list[str]:
     """Return warnings about the pool, and the reasons for missing scores."""
     least, most = min(results.sizes), max(results.sizes)
-    varying = VARYING_WARNING.format(minimum=least, most=most)
+    varying = VARYING_WARNING.format(least=least, most=most)
     lines = [varying if least < most else f"All targets have {least} classes, so NumC cannot rank them."]
     if results.repeated:
         lines.append(

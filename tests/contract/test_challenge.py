@@ -123,7 +123,7 @@ MISTAKES: list[tuple[Any, str, str]] = [
     ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
     (red(exactly=1), "/teams/red/count/exactly", "2"),
     (red(exactly=9, most=9), "/teams/red/count", "exactly with"),
-    (red(minimum=9, most=8), "/teams/red/count", "least 9 above most 8"),
+    (red(least=9, most=8), "/teams/red/count", "least 9 above most 8"),
     (blue(families={"a": ["a*"]}), "/teams/blue", "needs most_per_family or unmixed"),
     (blue(most_per_family=1), "/teams/blue", "needs families"),
     (blue(most_per_family=1, families={"a": ["vit_[bl]*"]}), "/teams/blue/families/a/0", "no square brackets"),
@@ -170,7 +170,7 @@ def test_scoring_digest_is_of_what_scores_depend_on(tmp_path: Path) -> None:
         ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1}}}, True),
         ({"score": {"epsilon": 1.0e-6}}, False),
         ({"contract_versions": ["1.0"]}, False),
-        (red(minimum=3), False),
+        (red(least=3), False),
         ({"teams": {"red": {"datasets": ["photos"]}}}, False),
         ({"teams": {"red": {}, "blue": {}}}, False),
     ]

@@ -21,6 +21,8 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Run something that must end with one line on the error stream and exit code 1; give the line."""
 
     def run(action: Callable[[], object]) -> str:
+        # Commands before it may have shown their progress.
+        capsys.readouterr()
         with pytest.raises(SystemExit) as end:
             action()
         text = capsys.readouterr().err
