@@ -105,6 +105,7 @@ def fit(
     results = ResultsFolder("runs/fit", FILES, **options)
     if onnx:
         require_onnx()
+
     labelled = read_photos(photos, demo, cache_folder(features.cache_dir))
     _require_apart(results.path, photos, labelled.photos)
     count = len(labelled.photos)
@@ -120,6 +121,7 @@ def fit(
         "near_duplicates": near_duplicates,
     }
     results.check_configuration(made_from)
+
     assessment = assess(samples, int(orderings), int(seed))
     document = {
         "schema_version": 1,
@@ -146,6 +148,7 @@ def fit(
     )
     backbone = embedded[index].backbone if onnx else None
     _write(results, classifier, document, photo_table(labelled, assessment), figure_formats, backbone)
+
     print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
     print_table("Learning curve", curve_rows(document))
     print_table("Expected accuracy of all labels, and the forecast for more", expected_rows(document))

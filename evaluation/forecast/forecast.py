@@ -91,12 +91,14 @@ def forecast_setting(setting: Setting, labels: int) -> dict[str, Any]:
     curves, classes = _first(setting.curves, labels), setting.protocol.get("classes")
     if not classes:
         raise UserError("labels: a ledger alone does not say how many classes there are; give the folder of a run, too")
+
     # None where most orderings have not met the criterion yet.
     met_at = [finite(each) for each in np.median(curves.samples_to_criterion()[0], axis=1)]
     methods = [
         _describe(name, met, traces, curves, len(classes), _shipped_name(name, setting.method_keys[name]))
         for name, met, traces in zip(curves.methods, met_at, curves.accuracy, strict=True)
     ]
+
     last, warnings = int(curves.samples_seen[-1]), []
     if not KNOWN[0] <= last <= KNOWN[-1] or len(classes) > MOST_CLASSES:
         warnings.append(

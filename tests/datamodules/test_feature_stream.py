@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.sample_stream import SampleStream
@@ -35,6 +37,33 @@ def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, comp
     assert len(computed) == 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"precision": "bfloat16"},
+        {"seed": 1},
+        {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.35}, Preprocessing(32, 32))},
+        {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(40, 32))},
+    ],
+)
+def test_other_features_are_computed(set_up: SetUp, computed: list[int], options: dict[str, Any]) -> None:
+    set_up(FeatureStream, precision="float32")
+    set_up(FeatureStream, **{"precision": "float32", **options})
+    assert len(computed) == 4
+
+
+def test_features_of_other_weights_under_the_same_name_are_not_taken(
+    set_up: SetUp, computed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(FeatureStream)
+    monkeypatch.setattr(
+        "headstart.modules.networks.backbone.Backbone.digest", lambda self: "of weights that were replaced"
+    )
+    set_up(FeatureStream)
+    assert len(computed) == 4
+
+
 EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Preprocessing(32, 32))
 
 
@@ -53,6 +82,17 @@ def test_a_common_offset_is_subtracted_and_source_logits_stay(set_up: SetUp, mon
     torch.testing.assert_close(*logits)
 
 
+@pytest.mark.slow
+def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[int]) -> None:
+    whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
+    parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
+    assert computed == [24, 12]
+    for seed, part in enumerate(parts):
+        indices = sample_validation(whole.validation_labels.numpy(), 7, seed)
+        assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
+    assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3
+
+
 def test_splits_share_their_features(set_up: SetUp, computed: list[int], photo_folder: Path) -> None:
     class Swapped(ClassFolders):
         def train(self) -> Photos:
@@ -65,3 +105,23 @@ def test_splits_share_their_features(set_up: SetUp, computed: list[int], photo_f
     second = set_up(FeatureStream, photos=Swapped(str(photo_folder)), max_samples=12)
     assert len(computed) == 2
     assert torch.equal(first.train_inputs, second.validation_inputs)
+
+
+def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[int], photo_folder: Path) -> None:
+    set_up(FeatureStream)
+    photo, other = (photo_folder / "train" / "dark" / f"{i}.jpg" for i in (0, 1))
+    photo.write_bytes(other.read_bytes() + b"\0")
+    set_up(FeatureStream)
+    assert computed[2:] == [1]
+
+
+def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
+    with pytest.raises(TypeError, match="augment"):
+        set_up(FeatureStream, augment=True)
+
+
+def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[int], tmp_path: Path) -> None:
+    for _ in range(2):
+        set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
+    assert len(computed) == 2
+    assert len(list((tmp_path / "chosen" / "features").glob("*/*.safetensors"))) == 2

@@ -5,13 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor
 
 from headstart.datamodules.orderings import sample_ordering, sample_views
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.row_computation import FrozenNetwork, RowComputer
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -32,6 +35,25 @@ def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
     inputs, labels, _ = next(iter(stream.train_dataloader()))
     assert inputs.shape == (1, 8, 3, 32, 32)
     assert labels.shape == (1, 8)
+
+
+def test_backbone_is_given_to_the_methods(set_up: SetUp) -> None:
+    stream = set_up(PhotoStream)
+    backbone = stream.start().backbone
+    assert isinstance(backbone, TrainableBackbone)
+    assert backbone.network is stream.backbone.network
+    assert stream.decisive()["inputs"] == "photos"
+    assert stream.decisive()["picture_size"] == 32
+    assert stream.decisive()["trainable_from"] == "all"
+    assert "feature_precision" not in stream.decisive()
+
+
+def test_photos_do_not_depend_on_the_weights(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = set_up(PhotoStream, seed=0)
+    monkeypatch.setattr("headstart.datamodules.row_tasks.RowComputer", None)  # nothing is decoded again
+    second = set_up(PhotoStream, seed=1)
+    assert first.spec.loaded != second.spec.loaded
+    assert np.array_equal(first.train_inputs.numpy(), second.train_inputs.numpy())
 
 
 def features(stream: SampleStream, inputs: Tensor) -> Tensor:
@@ -68,6 +90,59 @@ def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
     assert (
         len({stream.decisive()["precision"] + stream.decisive()["trainable_from"] for stream in streams.values()}) == 4
     )
+
+
+def test_bytes_of_a_photo_at_the_boundary(set_up: SetUp) -> None:
+    # MobileNetV2 of a quarter of the width has 24 maps of 2 x 2 in 2 bytes.
+    stream = set_up(PhotoStream, trainable_from="features.14", precision="bfloat16")
+    assert stream.train_inputs.shape == (24, 24, 2, 2)
+    assert stream.train_inputs.stride(0) * 2 == 24 * 2 * 2 * 2
+
+
+@pytest.mark.slow
+def test_activations_are_computed_once_for_each_boundary_and_precision(
+    set_up: SetUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[int] = []
+    start = RowComputer._start
+
+    def count(self: RowComputer, frozen: FrozenNetwork, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        # One black picture shows how large a row is.
+        computed.append(len(pixels) - (len(pixels) == 1))
+        return start(self, frozen, pixels)
+
+    monkeypatch.setattr(RowComputer, "_start", count)
+    for options, expected in (
+        ({}, 36),
+        ({}, 0),
+        ({"max_samples": 10, "batch_size": 2, "dropout": True}, 0),
+        ({"precision": "bfloat16"}, 36),
+        ({"trainable_from": "features.17"}, 36),
+        ({"seed": 1}, 36),
+    ):
+        computed.clear()
+        set_up(PhotoStream, **{"trainable_from": "features.14", "precision": "float32", **options})
+        assert sum(computed) == expected, options
+
+
+def test_near_duplicates_are_found_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
+    (path,) = (photo_folder / "train" / "light").glob("0.*")
+    with Image.open(path) as photo:
+        photo.save(photo_folder / "validation" / "light" / "0.png")
+    options = {"near_duplicates": True}
+    pairs = [
+        set_up(PhotoStream, trainable_from=boundary, **options).near_duplicates for boundary in ("all", "features.14")
+    ]
+    assert pairs[0] == pairs[1] == [["train/light/0.jpg", "validation/light/0.png"]]
+
+
+def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
+    (photo_folder / "train" / "light" / "0.jpg").write_bytes(b"damaged")
+    with pytest.raises(UserError, match=r"^data\.photos: 1 of 24 training photos cannot be decoded"):
+        set_up(PhotoStream, trainable_from="features.14")
+    stream = set_up(PhotoStream, trainable_from="features.14", on_bad_image="skip")
+    assert len(stream.train_inputs) == len(stream.train_labels) == 23
+    assert list(stream.unreadable) == ["train/light/0.jpg"]
 
 
 @pytest.mark.parametrize(
@@ -156,3 +231,10 @@ def test_views_of_unreadable_photos_are_left_out(set_up: SetUp, photo_folder: Pa
     assert list(stream.unreadable) == ["train/dark/3.jpg"]
     assert len(stream.train_inputs) == 3 * 23
     assert torch.equal(stream.train_inputs[:23], plain.train_inputs)
+
+
+def test_views_follow_from_the_seed(set_up: SetUp) -> None:
+    first, second, third = (set_up(PhotoStream, views=2, seed=seed).train_inputs for seed in (0, 1, 0))
+    assert torch.equal(first[:24], second[:24])
+    assert not any(torch.equal(one, other) for one, other in zip(first[24:], second[24:], strict=True))
+    assert torch.equal(first, third)

@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from headstart.datamodules import row_request
+from headstart.datamodules import decoding, row_request
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.row_computation import unpack
@@ -20,7 +21,7 @@ from headstart.datamodules.rows import find, label_maps
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.output.errors import UserError
-from headstart.store.feature_table import StoreError
+from headstart.store.feature_table import HexDigests, StoreError, pack
 from headstart.store.gathered_rows import GatheredRows
 from headstart.tests.material.stored_rows import (
     NETWORK,
@@ -115,13 +116,32 @@ def test_a_damaged_part_is_named_and_computed_again(
     first = find_in(tmp_path, features_of(photos))
     (path,) = parts_in(tmp_path)
     content = bytearray(path.read_bytes())
-    content[-1000] ^= 1
+    content[-100] ^= 1
     path.write_bytes(content)
     with caplog.at_level(logging.WARNING):
         again = find_in(tmp_path, features_of(photos))
     assert f"{path} is damaged (its checksum differs); its rows are computed again" in caplog.text
     assert (again.computed, path.exists()) == (24, True)
     assert np.array_equal(again.rows, first.rows)
+
+
+def test_a_photo_is_found_under_any_name(photo_folder: Path, tmp_path: Path, computed: list[int]) -> None:
+    first = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
+    for path in list((photo_folder / "train" / "light").iterdir()):
+        path.rename(path.with_name(f"a{path.name}"))
+    moved = photo_folder.rename(photo_folder.with_name("moved"))
+    again = find_in(tmp_path, features_of(ClassFolders(str(moved)).train()))
+    assert computed == [24]
+    assert sorted(map(bytes, np.asarray(first.rows))) == sorted(map(bytes, np.asarray(again.rows)))
+
+
+def test_equal_photos_are_computed_once(photo_folder: Path, tmp_path: Path, computed: list[int]) -> None:
+    files = sorted((photo_folder / "train" / "dark").iterdir())
+    for path in files[1:]:
+        path.write_bytes(files[0].read_bytes())
+    result = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
+    assert computed == [13]
+    assert (result.rows[:12] == result.rows[0]).all()
 
 
 def test_no_photo_is_opened_when_nothing_is_to_do(
@@ -157,6 +177,17 @@ def test_photo_that_cannot_be_read_at_the_moment_is_computed_next_time(
     assert not find_in(tmp_path, features_of(photos)).remarks
 
 
+def test_a_changed_photo_is_computed_anew(
+    photos: Photos, photo_folder: Path, tmp_path: Path, computed: list[int]
+) -> None:
+    before = find_in(tmp_path, features_of(photos))
+    path = photo_folder / photos.names[5]
+    path.write_bytes(path.read_bytes() + b"\0")  # still the same pixels
+    after = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
+    assert computed == [24, 1]
+    assert np.array_equal(before.rows, after.rows)
+
+
 @pytest.mark.parametrize("way", ["features", "pixels"])
 def test_unreadable_photo_until_it_is_mended(photo_folder: Path, tmp_path: Path, computed: list[int], way: str) -> None:
     source, name = ClassFolders(str(photo_folder)), "train/dark/3.jpg"
@@ -175,6 +206,15 @@ def test_unreadable_photo_until_it_is_mended(photo_folder: Path, tmp_path: Path,
     assert not require_readable(source.train(), mended).remarks
     assert computed == [24, 1]
     assert np.array_equal(mended.rows, find_in(tmp_path / "fresh", WAYS[way](source.train())).rows)
+
+
+def test_remarks_of_fewer_formats_are_not_believed(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(row_request, "formats", lambda: ("PNG",))
+        find_in(tmp_path, features_of(photos))
+    assert find_in(tmp_path, features_of(photos)).computed == 24
 
 
 def test_interrupted_computation_keeps_whole_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +244,13 @@ def test_a_cache_that_is_removed_all_the_time_is_an_error(
         find_in(tmp_path, RowRequest(photos, SMALL))
 
 
+def test_only_the_asked_for_photos_are_read(photo_folder: Path, tmp_path: Path) -> None:
+    photos = ClassFolders(str(photo_folder)).train()
+    for name in photos.names[6:]:
+        (photo_folder / name).unlink()
+    assert len(find_in(tmp_path, features_of(photos.subset(np.arange(6)))).rows) == 6
+
+
 def test_label_maps_are_the_nearest_pixels(tmp_path: Path) -> None:
     maps = NumberedPhotos(5)
     rows = label_maps(SMALL, maps, Resources(tmp_path, "maps", 0)).rows
@@ -223,3 +270,28 @@ def test_end_of_a_decoding_process_is_reported_in_one_line(
     with pytest.raises(UserError, match=message) as caught:
         find_in(tmp_path, RowRequest(photos, SMALL), workers=1)
     assert "\n" not in str(caught.value)
+
+
+def test_this_process_decodes_where_shared_memory_is_short(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoding, "_room", lambda: 1000)
+    monkeypatch.setattr(PhotoFiles, "read", in_process(os.getpid()))
+    assert len(find_in(tmp_path, RowRequest(photos, SMALL), workers=8).rows) == len(photos)
+
+
+def in_process(expected: int) -> Callable[..., Image.Image]:
+    def read(self: Photos, index: int) -> Image.Image:
+        assert os.getpid() == expected
+        return Image.new("RGB", (32, 32))
+
+    return read
+
+
+def test_digests_are_packed_as_they_are() -> None:
+    digests = ["ab" * 31 + "00", "00" * 32, "0f" * 32]
+    packed = pack(digests)
+    assert [bytes(each).hex() for each in packed.view("V32")] == digests
+    assert list(HexDigests(packed)) == digests
+    with pytest.raises(ValueError, match="'abcd' is no SHA-256"):
+        pack([*digests, "abcd"])

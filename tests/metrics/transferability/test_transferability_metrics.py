@@ -80,3 +80,7 @@ def test_batches_and_options_that_do_not_fit_are_refused() -> None:
         LEEP().compute()
     with pytest.raises(ValueError, match="Unexpected keyword arguments: `covariances`"):
         GBC(covariances="full")
+    with pytest.raises(ValueError, match="covariance must be spherical or diagonal, not 'full'"):
+        GBC(covariance="full")
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: `features`"):
+        LogME(features=3)

@@ -10,6 +10,7 @@ import torch
 
 from headstart import modules
 from headstart.modules.method import Method
+from headstart.modules.methods import logistic_regression
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.errors import UserError
 from headstart.tests.material.method_rules import (
@@ -24,6 +25,7 @@ from headstart.tests.material.method_rules import (
     check_sees_no_label_early,
     random_stream,
     trace,
+    waits_for_the_gpu,
 )
 from headstart.tests.material.root import ROOT, require_checkout
 from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, maker
@@ -117,13 +119,23 @@ def test_any_device_without_waiting_for_it(name: str, inputs: str) -> None:
     check_any_device(maker(name), inputs)
 
 
+def test_logistic_regression_looks_at_the_device_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logistic_regression, "CONJUGATE_STEPS", 2 * logistic_regression.CHECK_EVERY)
+    monkeypatch.setattr(logistic_regression, "HALVINGS", 2 * logistic_regression.CHECK_EVERY)
+    steps = logistic_regression.CHECK_EVERY
+    waited = waits_for_the_gpu(lambda: modules.LogisticRegression(newton_steps=steps), "features")
+    fits = -(-SAMPLES // BATCH)
+    assert len(waited) <= fits * (1 + steps * (2 + 2))
+    assert set(waited) == {"aten._local_scalar_dense.default"}
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @each_case
 def test_as_on_the_processor(name: str, inputs: str) -> None:
     stream, labels = random_stream(inputs)
-    on_gpu = trace(maker(name), stream, labels, device="cuda")
-    assert on_gpu.device.type == "cuda"
-    torch.testing.assert_close(on_gpu.cpu(), trace(maker(name), stream, labels), rtol=1e-3, atol=1e-3)
+    there = trace(maker(name), stream, labels, device="cuda")
+    assert there.device.type == "cuda"
+    torch.testing.assert_close(there.cpu(), trace(maker(name), stream, labels), rtol=1e-3, atol=1e-3)
 
 
 @on_features
