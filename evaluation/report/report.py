@@ -1,5 +1,6 @@
 """`headstart report`: a comparison as a page to send."""
 
+import re
 from collections.abc import Callable, Mapping
 from glob import escape
 from pathlib import Path
@@ -13,7 +14,7 @@ from headstart.evaluation.report.folder_contents import find_contents
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
-from headstart.output.errors import UserError, explain_write_errors, prefix_errors
+from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat, ResultsFolder
@@ -94,8 +95,11 @@ def _rank(
     folders: list[str], selection: LeaderboardOptions, results: ResultsFolder
 ) -> tuple[dict[str, Any], list[Setting]]:
     """Return the content of `leaderboard.json`, and its settings."""
-    with prefix_errors("folder", about="runs: "):
+    try:
         settings, left_out = read_settings([escape(folder) for folder in folders], selection)
+    except UserError as error:
+        # The leaderboard's argument has another name here.
+        raise UserError(re.sub("^runs: ", "folder: ", str(error))) from error
     made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": ACCURACY_AT}
     try:
         results.check_configuration(made_from)

@@ -91,7 +91,7 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
         ),
         (
             lambda folder: (write_run(folder), (folder / "results.json").unlink()),
-            r"^folder.runs: .*has no results.json",
+            r"^folder: .*has no results.json",
         ),
     ],
 )
