@@ -10,7 +10,12 @@ from headstart.evaluation.classifiers.left_out import LeftOut, prepare
 from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.few_labels.calibration import cross_entropies, fit_temperature, probabilities, sharpen
-from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy, expected_accuracy, with_all_labels
+from headstart.metrics.few_labels.expected_accuracy import (
+    ExpectedAccuracy,
+    choose_method,
+    expected_accuracy,
+    remaining_error,
+)
 from headstart.metrics.few_labels.folds import KEPT, count_folds, proportional_orderings, stratified_folds
 
 # Left-out predictions of each method in all splits together, and the most splits.
@@ -92,8 +97,7 @@ class Assessment:
     @property
     def temperature(self) -> float:
         """Temperature of the chosen method after it has learnt all labels."""
-        accuracy, share = self.expected.uncorrected, (self.folds - 1) / self.folds
-        return sharpen(self.chosen.logits, self.chosen.temperature, with_all_labels(accuracy, share) - accuracy)
+        return sharpen(self.chosen.logits, self.chosen.temperature, self.expected.gain)
 
     def probabilities(self) -> Floats:
         """Return the chosen method's probabilities of left-out samples, the mean over splits, `[samples, classes]`.
@@ -134,7 +138,12 @@ def try_left_out(backbones: Sequence[Labelled], seed: int) -> Assessment:
         logits = method.predict_folds(assigned).numpy()[:, scored]
         predictions.append(Predictions(logits.reshape(len(every), -1), every, splits))
     correct, losses = (np.stack(parts) for parts in zip(*(each.by_sample() for each in predictions), strict=True))
-    expected = expected_accuracy(correct, losses, (folds - 1) / folds, seed)
+
+    # The growth of accuracy, from half of the folds to all but one.
+    chosen, fewer = choose_method(correct, losses), max(1, (folds - 1) // 2)
+    accuracies = methods[chosen][1].accuracy(assigned, folds - fewer), float(correct[chosen].mean())
+    error_left = remaining_error(*accuracies, (fewer / folds, (folds - 1) / folds), int(scored.sum()))
+    expected = expected_accuracy(correct, losses, (folds - 1) / folds, error_left, seed)
     return Assessment(methods, predictions, correct, scored, folds, splits, expected)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headstart.evaluation.classifiers.candidates import Labelled, create, fit_sets
+from headstart.metrics.few_labels.folds import KEPT
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.computed_once import ComputedOnce
@@ -82,9 +83,21 @@ class LeftOut:
             Logits, `[splits, samples, classes]`; NaN for samples that are never left out.
         """
         result = torch.full((*folds.shape, self.samples.classes), torch.nan)
-        for splits, learnt, left_out in _sets_of_equal_size(folds):
+        for splits, learnt, left_out in _sets_of_equal_size(folds, 1):
             result[splits[:, None], left_out] = self.predict(learnt, left_out)
         return result
+
+    def accuracy(self, folds: NDArray[np.int64], left_out: int) -> float:
+        """Return the accuracy on folds that are left out, over all runs of so many folds and all splits.
+
+        Args:
+            folds: As for `predict_folds`.
+            left_out: Number of folds that are left out at once.
+        """
+        labels = self.samples.labels
+        sets = _sets_of_equal_size(folds, left_out)
+        right = [(self.predict(learnt, others).argmax(-1) == labels[others]).flatten() for _, learnt, others in sets]
+        return float(torch.cat(right).double().mean())
 
 
 def prepare(name: str, samples: Labelled) -> LeftOut:
@@ -125,16 +138,17 @@ def rotate(vectors: Tensor) -> Tensor:
     return triangle.mT.to(vectors.dtype).contiguous()
 
 
-def _sets_of_equal_size(folds: NDArray[np.int64]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Group the folds of all splits that leave out the same number of samples.
+def _sets_of_equal_size(folds: NDArray[np.int64], width: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Group the runs of some folds, of all splits, that leave out the same number of samples.
 
     Yields:
         Their splits `[sets]`, the samples that they learn `[sets, size]` and those that they leave out, `[sets, rest]`.
     """
     by_size: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
+    count = int(folds.max()) + 1
     for split, assigned in enumerate(folds):
-        for fold in range(int(folds.max()) + 1):
-            is_left_out = assigned == fold
+        for first in range(count):
+            is_left_out = (assigned != KEPT) & ((assigned - first) % count < width)
             by_size.setdefault(int(is_left_out.sum()), []).append((split, is_left_out))
     by_size.pop(0, None)
 

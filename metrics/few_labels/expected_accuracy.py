@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, expit, logit, stdtrit
 
 from headstart.metrics.arrays import Floats, Indices
 
@@ -13,8 +13,8 @@ LEVEL = 0.95
 PRIOR = 1.0
 # Weight of the cross-entropy beside the accuracy, so small that it decides between equal accuracies alone.
 TIE_BREAK = 1e-3
-# The power of the number of labels by which errors fall, pooled over other targets.
-EXPONENT = 0.25
+# The power of the number of labels by which errors fall, pooled over other targets, and the samples that it weighs as.
+EXPONENT, POOLED = 0.25, 100
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class ExpectedAccuracy:
         low: Lower end of its interval.
         high: Upper end.
         uncorrected: The share of left-out predictions of the chosen method that are right.
+        gain: By how much this share would be larger after all samples were learnt.
     """
 
     chosen: int
@@ -34,6 +35,7 @@ class ExpectedAccuracy:
     low: float
     high: float
     uncorrected: float
+    gain: float
 
 
 def merits(correct: Floats, losses: Floats) -> Floats:
@@ -95,35 +97,66 @@ def bootstrap_corrected(correct: Floats, merit: Floats, seed: int = 0) -> float:
     return float((right / left_out.sum(1)).mean())
 
 
-def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed: int = 0) -> ExpectedAccuracy:
+def choose_method(correct: Floats, losses: Floats) -> int:
+    """Return the index of the method to choose; arguments as for `expected_accuracy`."""
+    return int(choose(merits(correct, losses), np.ones((1, correct.shape[1])))[0])
+
+
+def remaining_error(fewer: float, more: float, shares: tuple[float, float], samples: int) -> float:
+    """Return the factor by which the error of a method falls from a share of the samples to all of them.
+
+    The log-odds of a right prediction are taken as linear in the logarithm of the number of samples that were learnt.
+    Their slope is the mean of the one between two shares, with the number of samples as its weight, and of errors that
+    fall as `n^-0.25`, with the weight of 100 samples. With few samples the measured slope is noise; with many classes
+    of few samples it is several times the other one.
+
+    Args:
+        fewer: Accuracy after the smaller share was learnt.
+        more: Accuracy after the larger one.
+        shares: The two shares of the samples, which may be equal.
+        samples: Number of samples.
+
+    Returns:
+        A factor from 0 to 1.
+    """
+    # As after half a prediction more of both kinds, so that the log-odds are finite.
+    fewer, more = ((accuracy * samples + 0.5) / (samples + 1) for accuracy in (fewer, more))
+    slope = EXPONENT / more
+    if shares[0] < shares[1]:
+        measured = (logit(more) - logit(fewer)) / np.log(shares[1] / shares[0])
+        slope = (samples * measured + POOLED * slope) / (samples + POOLED)
+    error = expit(-logit(more) + max(slope, 0.0) * np.log(shares[1]))
+    return float(error / (1 - more))
+
+
+def expected_accuracy(
+    correct: Floats, losses: Floats, learnt_share: float, error_left: float = 1.0, seed: int = 0
+) -> ExpectedAccuracy:
     """Return the method to choose, and its expected accuracy after it has learnt all samples.
 
     The estimate is bootstrap-corrected for the choice. Each prediction was learnt from a share of the samples alone.
-    The error is therefore lowered to that of all n samples, as `n^-0.25`. The interval is that of the posterior of a
-    share under a uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of Chances",
-    Philosophical Transactions, 1763). It counts as many predictions as samples were learnt, because the variance of
-    cross-validation is that of test sets, enlarged by the overlap of their training sets (Claude Nadeau, Yoshua Bengio,
-    "Inference for the Generalization Error", Machine Learning, 2003).
+    The error is therefore lowered to that of all samples. The interval is that of the posterior of a share under a
+    uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of Chances", Philosophical
+    Transactions, 1763). It counts as many predictions as samples were learnt, because the variance of cross-validation
+    is that of test sets, enlarged by the overlap of their training sets (Claude Nadeau, Yoshua Bengio, "Inference for
+    the Generalization Error", Machine Learning, 2003).
 
     Args:
         correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`, the method that
             is best on other data first.
         losses: Their mean cross-entropy, after calibration, likewise.
         learnt_share: Share of the samples that each prediction was learnt from.
+        error_left: The error of the chosen method after all samples, over that after this share.
         seed: Seed of the bootstrap.
     """
-    merit = merits(correct, losses)
-    chosen = int(choose(merit, np.ones((1, correct.shape[1])))[0])
-    estimate = with_all_labels(bootstrap_corrected(correct, merit, seed), learnt_share)
+    chosen = choose_method(correct, losses)
+    uncorrected = float(correct[chosen].mean())
+    estimate = 1 - (1 - bootstrap_corrected(correct, merits(correct, losses), seed)) * error_left
     effective = correct.shape[1] * learnt_share
     right, wrong = effective * estimate + PRIOR, effective * (1 - estimate) + PRIOR
     low, high = betaincinv(right, wrong, np.array([1 - LEVEL, 1 + LEVEL]) / 2)
-    return ExpectedAccuracy(chosen, estimate, float(low), float(high), float(correct[chosen].mean()))
-
-
-def with_all_labels(accuracy: float, learnt_share: float) -> float:
-    """Return the accuracy after all n labels were learnt, of one after a share of them: errors fall as `n^-0.25`."""
-    return float(1 - (1 - accuracy) * learnt_share**EXPONENT)
+    gain = (1 - uncorrected) * (1 - error_left)
+    return ExpectedAccuracy(chosen, estimate, float(low), float(high), uncorrected, gain)
 
 
 def tied_with(correct: Floats, chosen: int) -> list[bool]:

@@ -46,6 +46,21 @@ def test_folds_are_predicted_as_by_fits_to_the_others(width: int) -> None:
                 assert (found[split, left_out] - expected).abs().max() < 2e-3 * spread, name
 
 
+def test_accuracy_of_several_folds_left_out_is_that_of_fits_to_the_others() -> None:
+    samples = make_samples(6, 12)
+    folds = stratified_folds(samples.labels.numpy(), 4, 2, seed=0)
+    folds[:, 0] = -1
+    right = []
+    for assigned in folds:
+        for runs in ([0, 1, 2], [1, 2, 3], [2, 3, 0], [3, 0, 1]):
+            left_out = torch.from_numpy(np.flatnonzero(np.isin(assigned, runs)))
+            with torch.no_grad():
+                predicted = fit_all("ShrunkenClassMean", without(samples, left_out))(samples.features[left_out])[0]
+            right.append(predicted.argmax(1) == samples.labels[left_out])
+    expected = float(torch.cat(right).double().mean())
+    assert prepare("ShrunkenClassMean", samples).accuracy(folds, 3) == pytest.approx(expected)
+
+
 def test_samples_of_fold_minus_one_are_learnt_and_not_predicted() -> None:
     samples = make_samples(4, 8)
     folds = stratified_folds(samples.labels.numpy(), 2, 1, seed=0)

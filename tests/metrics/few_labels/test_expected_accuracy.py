@@ -10,6 +10,7 @@ from headstart.metrics.few_labels.expected_accuracy import (
     bootstrap_corrected,
     expected_accuracy,
     merits,
+    remaining_error,
     tied_with,
 )
 
@@ -67,7 +68,20 @@ def test_interval_of_one_method_holds_as_often_as_it_says() -> None:
 
 def test_error_falls_with_the_labels_that_were_left_out() -> None:
     correct = np.array([[1.0] * 8 + [0.0] * 2])
-    assert expected_accuracy(correct, np.zeros_like(correct), 0.8).estimate == pytest.approx(1 - 0.2 * 0.8**0.25)
+    found = expected_accuracy(correct, np.zeros_like(correct), 0.8, 0.9)
+    assert (found.estimate, found.gain) == pytest.approx((1 - 0.2 * 0.9, 0.2 * 0.1))
+
+
+def test_log_odds_are_followed_where_samples_are_many_and_otherwise_errors_fall_as_elsewhere() -> None:
+    def accuracy(share: float) -> float:
+        return 1 / (1 + np.exp(0.4 - 1.3 * np.log(share)))
+
+    left = remaining_error(accuracy(1 / 3), accuracy(2 / 3), (1 / 3, 2 / 3), 10**9)
+    assert 1 - (1 - accuracy(2 / 3)) * left == pytest.approx(accuracy(1.0))
+    # With one more label of a million, the error falls as n^-0.25.
+    share = 1 - 1e-6
+    assert (1 - remaining_error(0.7, 0.7, (share, share), 10**6)) / 1e-6 == pytest.approx(0.25, rel=1e-3)
+    assert remaining_error(0.8, 0.6, (0.4, 0.9), 10**6) == 1.0
 
 
 def test_the_first_method_is_kept_unless_another_is_more_than_a_standard_error_better() -> None:
