@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from headstart.evaluation.classifiers.assessment import assess
-from headstart.evaluation.classifiers.candidates import Labelled
+from headstart.evaluation.classifiers.assessment import assess, try_left_out
+from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.document import NEARLY_ALL, doubtful_indices
 from headstart.metrics.few_labels.expected_accuracy import tied_with
 
@@ -44,6 +44,25 @@ def test_noise_is_known_as_noise() -> None:
     found = assess([make_samples((12, 12), distance=0)], orderings=3, seed=0)
     assert found.expected.low < 0.5 < found.expected.high
     assert abs(found.probabilities().max(1).mean() - 0.5) < 0.15
+
+
+def test_many_classes_of_five_labels_are_expected_as_they_turn_out() -> None:
+    generator, gaps, general = np.random.default_rng(0), [], []
+    for draw in range(3):
+        labels = np.arange(100).repeat(25)
+        features = generator.normal(0, 0.4, (100, 128))[labels] + generator.normal(size=(len(labels), 128))
+        learnt = np.tile(np.arange(25) < 5, 100)
+        parts = [
+            Labelled(torch.from_numpy(features[rows]).float(), torch.from_numpy(labels[rows]), 100)
+            for rows in (learnt, ~learnt)
+        ]
+        found = try_left_out(parts[:1], seed=draw)
+        with torch.no_grad():
+            predicted = fit_all(found.best[1].name, parts[0])(parts[1].features)[0].argmax(1)
+        truth = float((predicted == parts[1].labels).double().mean())
+        gaps.append(found.expected.estimate - truth)
+        general.append(1 - (1 - found.expected.uncorrected) * 0.8**0.25 - truth)
+    assert abs(np.mean(gaps)) < 0.03 < -np.mean(general)
 
 
 def test_the_only_sample_of_a_class_has_no_probabilities() -> None:
