@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headstart.output.executed_code import record_executed_code
 from headstart.output.import_paths import hide_own_names
 from headstart.output.lazy_exports import lazy_exports
 
@@ -19,4 +20,5 @@ __version__ = "0.1.0"
 EXPORTS, __getattr__ = lazy_exports(__name__)
 __all__ = ["__version__", *EXPORTS]
 
+record_executed_code()
 hide_own_names()

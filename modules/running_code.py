@@ -1,6 +1,6 @@
 """The code that runs: digests of the suite's files and of the user's own modules, and why they may not be what ran.
 
-Nothing is analysed. All own modules that are loaded count, whatever they do.
+Nothing is analysed. All files of the user's own that ran count, whatever they do.
 """
 
 import hashlib
@@ -14,9 +14,10 @@ from contextlib import suppress
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 
 import headstart
+from headstart.output.executed_code import executed
 from headstart.output.import_paths import OWN, ROOT
 from headstart.store.json_digest import digest_of
 
@@ -85,12 +86,17 @@ def suite_doubts() -> list[str]:
 
 
 def own_modules() -> dict[str, str]:
-    """Return the SHA-256 of the user's own modules that are loaded, by their sorted names.
+    """Return the SHA-256 of the user's own modules that are loaded, and of other own files that ran, by their names.
 
     An own module has a file that is neither in the standard library nor in a folder of installed packages. So those of
-    packages that are installed for editing are own modules. A digest is taken once for each import.
+    packages that are installed for editing are own modules. A digest is taken once for each import. Files that ran, but
+    are no loaded module, have their last names.
     """
-    return {name: _digest(name, module, file).sha256 for name, module, file in _own_files()}
+    modules = {name: _digest(name, module, file).sha256 for name, module, file in _own_files()}
+    others: dict[str, list[str]] = {}
+    for file in _other_files():
+        others.setdefault(Path(file).name, []).append(hashlib.sha256(_content(None, file) or b"").hexdigest())
+    return modules | {name: digest_of({"files": digests}) for name, digests in others.items()}
 
 
 def doubts(objects: Iterable[object]) -> list[str]:
@@ -101,15 +107,16 @@ def doubts(objects: Iterable[object]) -> list[str]:
     """
     own = [one for one in objects if is_own(one)]
     found = [f"{name_of(one)} has no source file" for one in own if not _has_file(one.__module__)]
-    members = [(name_of(one), dict(vars(one)), "") for one in own if isinstance(one, type)]
-    for name, module, file in _own_files():
-        if doubt := _digest(name, module, file).doubt:
-            found.append(doubt)
-        members.append((name, dict(vars(module)), file))
-        own_classes = [one for one in vars(module).values() if isinstance(one, type) and is_own(one)]
-        members += [(name_of(one), dict(vars(one)), file) for one in own_classes]
-    for name, named, file in members:
-        found += [f"{name}.{each} was made from a text" for each, one in named.items() if _is_made(each, one, file)]
+    if getattr(sys.modules["__main__"], "__file__", None) is None:
+        found.append("what is typed at a prompt or in a notebook may change own modules; run a script")
+    found += [doubt for name, module, file in _own_files() if (doubt := _digest(name, module, file).doubt)]
+    for file in _other_files():
+        if not os.path.isfile(file):  # noqa: PTH113 - a text that may be no path
+            found.append(f"{file} cannot be read")
+        elif _changed(Path(file)):
+            found.append(f"{file} was changed after Python started; start it again")
+    callers = sorted({caller for caller, _ in executed if _is_own_path(caller)})
+    found += [f"{caller} executes a text, by exec or eval" for caller in callers]
     return list(dict.fromkeys(found))
 
 
@@ -174,6 +181,16 @@ def _own_files() -> Iterator[tuple[str, ModuleType, str]]:
             yield ("__main__" if name == "__mp_main__" else name), module, file
 
 
+def _other_files() -> list[str]:
+    """Return the own files that ran, but are no loaded module: `runpy` ran them, or a module was not kept."""
+    files = {file for _, file in executed if _is_own_path(file)}
+    return sorted(files - {file for _, _, file in _own_files()}) if files else []
+
+
+def _is_own_path(file: str) -> bool:
+    return not file.startswith("<") and _is_own_file(file)
+
+
 def _digest(name: str, module: ModuleType, file: str) -> _Digested:
     known = _digested.get(name)
     # A module that is reloaded gets another specification.
@@ -219,16 +236,7 @@ def _python_folders() -> tuple[str, ...]:
     return tuple(f"{os.path.abspath(sysconfig.get_path(name))}{os.sep}" for name in names)  # noqa: PTH100
 
 
-def _is_made(name: str, one: object, file: str) -> bool:
-    """Return whether an own function comes from no file; those with two underscores are made by `dataclass`."""
-    one = getattr(one, "__func__", one)
-    if not isinstance(one, FunctionType) or name.startswith("__") or not (one.__module__ is None or is_own(one)):
-        return False
-    path = one.__code__.co_filename
-    return path != file and not os.path.isfile(path)  # noqa: PTH113 - a text that may be no path
-
-
-def _content(module: ModuleType, file: str) -> bytes | None:
+def _content(module: ModuleType | None, file: str) -> bytes | None:
     """Return the content of a module's file, which may lie in an archive; None if it cannot be read."""
     with suppress(OSError):
         return Path(file).read_bytes()

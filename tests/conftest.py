@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from headstart.modules import running_code
+from headstart.output import executed_code
 from headstart.tests.material.blank_figures import blank_figures
 
 SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
@@ -58,6 +59,8 @@ def isolation(forgotten: None, isolated: Iterator[Path], monkeypatch: pytest.Mon
     """Run every test with a cache and a ledger of its own, without account, shared folder or model hub."""
     # Of files that a test writes, only a restart would tell that they are as they were when they were imported.
     monkeypatch.setattr(running_code, "STARTED", float("inf"))
+    # What other tests have executed is not of this one's process.
+    executed_code.executed.clear()
     folder = next(isolated)
     monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HEADSTART_LEDGER", str(folder / "ledger"))

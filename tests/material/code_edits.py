@@ -102,8 +102,6 @@ CASES = {
     "pattern": mine(imports="import b", b_py="import re\nS = re.compile('1.0')\n"),
     "default of a dataclass": mine(imports="from b import D", factor="D().s", b_py=DATA),
     "member of an enumeration": mine(imports="from b import E", factor="E.A.value", b_py=ENUM),
-    "code made by exec": mine("mine.py", imports="exec('def s(): return 1.0')", factor="s()"),
-    "value made by eval": mine("mine.py", imports="S = eval('1.0')", factor="S"),
     # Imports.
     "imported function": mine(imports="from b import s", factor="s()", b_py="def s():\n    return 1.0\n"),
     "import of an import": mine("c.py", imports="import b", factor="b.S", b_py="from c import S", c_py="S = 1.0\n"),
@@ -130,6 +128,10 @@ CASES = {
     ),
     "namespace package": mine("parts/b.py", imports="import parts.b", factor="parts.b.S", parts__b_py="S = 1.0\n"),
     "import of a file": mine("c/b.py", imports=IMPORT_OF_A_FILE, factor="m.S", c__b_py="S = 1.0\n"),
+    "module that is not kept": mine(
+        imports=IMPORT_OF_A_FILE.replace("sys.modules['x'] = ", "").replace("c/", ""), factor="m.S", b_py="S = 1.0\n"
+    ),
+    "file that runpy runs": mine(imports="import runpy; B = runpy.run_path('b.py')", factor="B['S']", b_py="S = 1.0\n"),
     "file that only others import": mine("other.py", other_py="S = 1.0\n"),
     "decorator": mine(imports="from b import by\n@by\ndef s(x):\n    return x\n", factor="s(1)", b_py=WRAPPER),
     "base class": mine(imports="from b import Parent as NearestClassMean", b_py=CLASS_MAKER + "Parent = make(1.0)\n"),
@@ -187,4 +189,19 @@ CASES = {
         elsewhere__dependency__init_py="",
         elsewhere__dependency__b_py="S = 1.0\n",
     ),
+}
+
+READ = "G = {}; exec(open('rule.txt').read(), G)"
+RULE = {"rule.txt": "def s(*_):\n    return 1.0\n"}
+# Parts of methods that a text makes: none of them is ever stored.
+MADE = {
+    "function": {"imports": "exec(open('rule.txt').read())", "factor": "s()"},
+    "value": {"imports": "S = eval('1.0')", "factor": "S"},
+    "function in a mapping": {"imports": READ, "factor": "G['s']()"},
+    "closure": {"imports": f"{READ}; s = (lambda f: lambda: f())(G.pop('s'))", "factor": "s()"},
+    "partial": {"imports": f"{READ}; import functools; s = functools.partial(G.pop('s'))", "factor": "s()"},
+    "property": {"imports": READ, "attribute": "s = property(G.pop('s'))", "factor": "self.s"},
+    "attribute": {"imports": READ, "init": "self.s = G['s']", "factor": "self.s()"},
+    "class": {"imports": "class F: exec(open('rule.txt').read())", "factor": "F().s()"},
+    "file": {"imports": "exec(compile(open('rule.txt').read(), 'mine.py', 'exec'))", "factor": "s()"},
 }

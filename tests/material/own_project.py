@@ -12,6 +12,7 @@ import pytest
 
 from headstart.modules.provenance import code_of, describe_method, doubts_about
 from headstart.modules.run_key import RunKey
+from headstart.output.executed_code import executed
 
 METHOD = """\
 from headstart.modules import NearestClassMean
@@ -45,6 +46,7 @@ def project(folder: Path, files: Mapping[str, str]) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     importlib.invalidate_caches()
+    executed.clear()
     before = set(sys.modules)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "dont_write_bytecode", True)

@@ -16,7 +16,7 @@ from headstart.modules import NearestClassMean, Replay, running_code
 from headstart.modules.methods.catalogue import METHODS
 from headstart.modules.provenance import code_of, describe_method, doubts_about, own_digests
 from headstart.modules.run_key import RunKey
-from headstart.tests.material.code_edits import CASES
+from headstart.tests.material.code_edits import CASES, MADE, RULE
 from headstart.tests.material.own_project import describe, method, project
 from headstart.tests.material.root import ROOT
 
@@ -46,11 +46,7 @@ def test_edits_are_measured_again_and_the_same_code_is_not(tmp_path: Path, monke
             edit = {case.edited: case.files[case.edited].replace("1.0", "3.0")}
         after = describe(folder, edit, **case.options)
 
-        is_known = not before["doubts"]
-        if is_known and (before != again or before["key"] == after["key"]):
-            wrong.append(name)
-        # What was made of a text is never stored.
-        if not is_known and name != "code made by exec":
+        if before["doubts"] or before != again or before["key"] == after["key"]:
             wrong.append(f"{name}: {before['doubts']}")
     assert wrong == []
     assert len(CASES) >= 40
@@ -76,19 +72,29 @@ def test_the_key_has_all_that_determines_a_trace() -> None:
     assert {"torch", "torchvision", "timm", "lightning", "numpy"} <= key.describe()["stream"].keys()
 
 
-def test_code_without_a_file_is_not_known(tmp_path: Path) -> None:
+def test_code_without_a_file_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cell: dict[str, Any] = {"__name__": "__main__"}
     exec(CELL, cell)
-    assert doubts_about(cell["Mine"](), {}) == ["__main__.Mine has no source file"]
+    assert "__main__.Mine has no source file" in doubts_about(cell["Mine"](), {})
     digests = [own_digests([cell["Mine"]]) for _ in range(2)]
     assert digests[0] != digests[1]
-    # A file that is executed is not loaded.
-    rule = "from pathlib import Path\nexec(Path('rule.txt').read_text())"
-    files = {"mine.py": method(imports=rule, factor="s()"), "rule.txt": "def s():\n    return 1.0"}
-    described = describe(tmp_path, files)
-    assert described["doubts"] == ["mine.s was made from a text"]
-    files["rule.txt"] = "class s(float):\n    @staticmethod\n    def rule():\n        return 1.0"
-    assert describe(tmp_path, files)["doubts"] == ["mine.s.rule was made from a text"]
+    stored = [
+        name for name, parts in MADE.items() if not describe(tmp_path, {"mine.py": method(**parts), **RULE})["doubts"]
+    ]
+    assert stored == []
+    # A cell may patch whatever was imported.
+    with project(tmp_path, {"mine.py": method()}):
+        mine = importlib.import_module("mine").Mine()
+        assert doubts_about(mine, {}) == []
+        monkeypatch.delattr(sys.modules["__main__"], "__file__")
+        assert "notebook" in doubts_about(mine, {})[0]
+        assert doubts_about(NearestClassMean(), {}) == []
+
+
+def test_code_that_packages_make_is_theirs(tmp_path: Path) -> None:
+    imports = "from collections import namedtuple\nfrom dataclasses import make_dataclass\nP = namedtuple('P', 'x')\n"
+    files = {"mine.py": method(imports=imports + "D = make_dataclass('D', ['s'])", factor="D(P(1.0)).s.x")}
+    assert describe(tmp_path, files)["doubts"] == []
 
 
 def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:
