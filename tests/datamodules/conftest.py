@@ -120,6 +120,6 @@ def make_computer(pictures: Stimuli) -> Callable[..., RowComputer]:
     def make(precision: Precision = "float32", some: Pictures = pictures, workers: int = 0) -> RowComputer:
         layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
         frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-        return RowComputer(some, PLAIN, precision, workers, frozen)
+        return RowComputer(RowRequest(some, PLAIN, Policy(precision, device="cpu")), workers, frozen)
 
     return make

@@ -13,7 +13,7 @@ from headstart.datamodules import row_computation
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import RowComputer, best_precision, load
-from headstart.datamodules.row_request import Policy, pass_size
+from headstart.datamodules.row_request import Policy, RowRequest, pass_size
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
@@ -41,11 +41,13 @@ def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.Monkey
         with torch.no_grad():
             expected = torch.cat([backbone.network(preset(photos.read(i))[None]) for i in range(24)])
 
-        frozen = load(spec, [], Policy(folded=True, device="cpu"))
-        exact = torch.from_numpy(RowComputer(photos, prepared, "float32", workers, frozen).compute(range(24)).rows)
+        exact, coarse = (
+            torch.from_numpy(RowComputer(request, workers, load(request)).compute(range(24)).rows)
+            for precision in ("float32", "bfloat16")
+            for request in [RowRequest(photos, prepared, Policy(precision, folded=True, device="cpu"), spec)]  # type: ignore[arg-type]
+        )
         torch.testing.assert_close(exact, expected, rtol=1e-4, atol=1e-5)
         # With eight bits of mantissa, a linear head sees the direction of a photo's features.
-        coarse = torch.from_numpy(RowComputer(photos, prepared, "bfloat16", workers, frozen).compute(range(24)).rows)
         assert coarse.dtype == torch.float32
         assert not torch.equal(coarse, exact)
         assert torch.cosine_similarity(exact, coarse).min() > 0.99
