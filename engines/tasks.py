@@ -31,7 +31,8 @@ def run_tasks(
 ) -> Generator[Outcome, None, None]:
     """Run tasks, and yield how each ended as soon as it has.
 
-    A task whose process dies is started once more, after all others. Errors of its function are final.
+    A task whose process dies, or is told to end, is started once more, after all others. Errors of its function are
+    final.
 
     Closing the iterator ends everything that still runs. So iterate within `contextlib.closing`: then Ctrl-C and
     SIGTERM leave nothing behind, wherever they arrive.
