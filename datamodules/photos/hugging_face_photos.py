@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import errno
 import hashlib
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,27 +46,20 @@ class HuggingFacePhotos(Photos):
         self.labels = np.array(labels, dtype=np.int64)
         self.names: NumberedNames = NumberedNames.of_sizes(sizes)
         self.classes = tuple(classes)
-        # Of 32 bytes each; empty until it is digested.
-        self._known = np.zeros(len(self.labels), "S32")
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo, whose bytes must be those that were digested, if any were."""
         content, path = self._cell(index)
-        digest = self._known[index].ljust(32, b"\0").hex() if self._known[index] else None
-        if content is None:
-            return decode(read_digested(path, digest))
-        if digest is not None and hashlib.sha256(content).hexdigest() != digest:
-            raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
-        return decode(io.BytesIO(content))
+        return decode(read_digested(path if content is None else content, self.known_digest(index)))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""
-        if not self._known[index]:
-            content, path = self._cell(index)
-            digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
-            self._known[index] = bytes.fromhex(digest)
-        known: bytes = self._known[index].ljust(32, b"\0")
-        return known.hex()
+        if (known := self.known_digest(index)) is not None:
+            return known
+        content, path = self._cell(index)
+        digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+        self.known[index] = bytes.fromhex(digest)
+        return digest
 
     def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
         """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
@@ -76,8 +67,7 @@ class HuggingFacePhotos(Photos):
         photos.dataset = self.dataset.select(indices)
         photos.labels = self.labels[indices]
         photos.names = self.names.take(indices)
-        photos._known = self._known[indices]
-        photos._digested = None
+        photos._known = self.known[indices]
         return photos
 
     def _cell(self, index: int) -> tuple[bytes | None, str]:

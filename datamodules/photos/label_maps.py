@@ -12,7 +12,7 @@ from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
 from headstart.datamodules.photos.folder_listing import read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from headstart.datamodules.photos.picture_decoding import turn_upright
-from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
+from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError, require_different
 
@@ -142,6 +142,7 @@ class TorchvisionSegmentation(TorchvisionSource):
         self, name: Literal["VOCSegmentation", "OxfordIIITPet"], root: str | None = None, download: bool = False
     ) -> None:
         super().__init__(name, f"datasets/torchvision/{name}-maps", root, download)
+        self.name = name
 
     def splits(self) -> tuple[Arguments, Arguments]:
         """Return the arguments of torchvision's class for both splits."""

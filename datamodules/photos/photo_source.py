@@ -17,6 +17,7 @@ from headstart.datamodules.photos.folder_listing import warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
+from headstart.store.feature_table import HexDigests, pack
 from headstart.store.file_digests import digest_files
 
 
@@ -78,15 +79,13 @@ class PhotoSubset(PicturePart, Photos):
 class PictureFiles(Pictures):
     """Pictures in files; what is decoded later must be the bytes that were digested."""
 
-    _known: dict[int, str]
-
     @abstractmethod
     def path(self, index: int) -> str:
         """Return the absolute path of one picture's file."""
 
     def open(self, index: int) -> BinaryIO:
         """Read the bytes of one file, and check that they are those that were digested, if any were."""
-        return read_digested(self.path(index), self._known.get(index))
+        return read_digested(self.path(index), self.known_digest(index))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one file."""
@@ -95,10 +94,9 @@ class PictureFiles(Pictures):
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest the bytes of some files, each once."""
         requested = list(indices)
-        missing = [index for index in dict.fromkeys(requested) if index not in self._known]
-        computed = digest_files([self.path(index) for index in missing], cache)
-        self._known.update(zip(missing, computed, strict=True))
-        return [self._known[index] for index in requested]
+        if missing := [index for index in dict.fromkeys(requested) if not self.known[index]]:
+            self.known[missing] = pack(digest_files([self.path(index) for index in missing], cache))
+        return [HexDigests(self.known)[index] for index in requested]
 
 
 class PhotoFiles(PictureFiles, Photos):
@@ -125,7 +123,6 @@ class PhotoFiles(PictureFiles, Photos):
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.classes = tuple(classes)
-        self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
@@ -140,10 +137,9 @@ class PhotoFiles(PictureFiles, Photos):
         # A class that decodes files in another way may know more of each than its name.
         if type(self) is not PhotoFiles:
             return super().part(indices)
-        photos = PhotoFiles(
-            self.root, [self.names[index] for index in indices], self.labels[indices].tolist(), self.classes
-        )
-        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        names, labels = [self.names[index] for index in indices], self.labels[indices].tolist()
+        photos = PhotoFiles(self.root, names, labels, self.classes)
+        photos._known = self.known[indices]
         return photos
 
 
