@@ -115,11 +115,6 @@ def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[int], photo_fo
     assert computed[2:] == [1]
 
 
-def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
-    with pytest.raises(TypeError, match="augment"):
-        set_up(FeatureStream, augment=True)
-
-
 def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[int], tmp_path: Path) -> None:
     for _ in range(2):
         set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_a_source_without_a_name_is_called_by_its_class() -> None:
 def test_classes_that_cannot_be_distinguished() -> None:
     for labels, classes, reason in (([0, 0], ("cats",), "1 class (cats)"), ([1, 1], CLASSES, "no training photo of")):
         photos = PhotoFiles(Path(), ["a.png", "b.png"], labels, classes)
-        assert reason in refusal(lambda photos=photos: require_classes(photos, "training"))  # type: ignore[misc]
+        assert reason in refusal(partial(require_classes, photos, "training"))
 
 
 def test_names_of_classes_that_look_alike_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
