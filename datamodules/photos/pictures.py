@@ -128,19 +128,16 @@ class Pictures(ABC):
             return list(pool.map(self.digest, indices))
 
 
-class PicturePart(Pictures):
-    """Some of other pictures.
+class OfOthers(Pictures):
+    """Pictures that are made of others.
 
     Args:
-        pictures: The pictures to select from.
-        indices: Indices of the selected ones.
+        pictures: The others.
     """
 
-    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
+    def __init__(self, pictures: Pictures) -> None:
         self.pictures = pictures
-        self.indices = indices
         self.kind = pictures.kind
-        self.names = [pictures.names[index] for index in indices]
 
     @property
     def own_code(self) -> str:
@@ -151,6 +148,20 @@ class PicturePart(Pictures):
     def decoding(self) -> str:
         """Name of the function that decodes the pictures."""
         return self.pictures.decoding
+
+
+class PicturePart(OfOthers):
+    """Some of other pictures.
+
+    Args:
+        pictures: The pictures to select from.
+        indices: Indices of the selected ones.
+    """
+
+    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
+        super().__init__(pictures)
+        self.indices = indices
+        self.names = [pictures.names[index] for index in indices]
 
     def read(self, index: int) -> Image.Image:
         """Decode one of the selected pictures."""

@@ -36,16 +36,6 @@ def lay_out_food(root: Path) -> None:
         (meta / f"{split}.json").write_text(json.dumps(listed))
 
 
-def lay_out_textures(root: Path) -> None:
-    folder = root / "dtd" / "dtd"
-    (folder / "labels").mkdir(parents=True)
-    for split, number in (("train", 0), ("val", 1), ("test", 2)):
-        for kind in ("woven", "banded"):
-            save(folder / "images" / kind / f"{kind}_{number}.jpg", 40 * number)
-        lines = [f"{kind}/{kind}_{number}.jpg\n" for kind in ("woven", "banded")]
-        (folder / "labels" / f"{split}1.txt").write_text("".join(lines))
-
-
 def lay_out_satellite(root: Path) -> None:
     for index, kind in enumerate(("Forest", "River")):
         for number in range(2):
@@ -85,7 +75,6 @@ def lay_out_letters(root: Path) -> None:
 
 LAYOUTS: dict[str, Callable[[Path], None]] = {
     "Food101": lay_out_food,
-    "DTD": lay_out_textures,
     "EuroSAT": lay_out_satellite,
     "MNIST": lay_out_digits,
     "Caltech256": lay_out_objects,
