@@ -14,7 +14,7 @@ from headstart.engines.ray_cluster import RayCluster
 from headstart.engines.workers import Workers
 from headstart.output.errors import explain_write_errors
 from headstart.output.printable import say
-from headstart.output.processors import list_gpus, processors
+from headstart.output.processors import count_processors, list_gpus, processors
 from headstart.output.progress import Progress
 
 __all__ = ["EngineOptions", "Needs", "Outcome", "Task", "run_tasks"]
@@ -96,4 +96,5 @@ def _open(engine: EngineOptions, needs: Needs, shared: Any) -> Workers | RayClus
     if engine.ray is not None:
         return RayCluster(engine.ray, needs, shared)
     assert engine.workers is not None
-    return Workers(engine.workers, needs.cpus or engine.cpus_per_task, list_gpus(), shared)
+    cpus = needs.cpus or max(1, count_processors() // engine.workers)
+    return Workers(engine.workers, cpus, list_gpus(), shared)

@@ -19,6 +19,7 @@ from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
+from headstart.tests.datamodules.conftest import TINY
 from headstart.tests.material.prepared_pictures import stack
 
 SetUp = Callable[..., SampleStream]
@@ -61,10 +62,8 @@ def features(stream: SampleStream, inputs: Tensor) -> Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("boundary", "axes"), [("features.14", 3), ("blocks.10", 2)])
-def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
-    set_up: SetUp, tiny: BackboneSpec, boundary: str, axes: int
-) -> None:
-    backbone = VIT if axes == 2 else tiny
+def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(set_up: SetUp, boundary: str, axes: int) -> None:
+    backbone = VIT if axes == 2 else TINY
     streams = {
         (start, precision): set_up(PhotoStream, backbone=backbone, trainable_from=start, precision=precision)
         for start in ("all", boundary)

@@ -104,7 +104,7 @@ def test_a_task_whose_process_is_ended_is_tried_again_once_and_named(
 
 
 def test_workers_live_for_all_tasks_and_share_processors_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.engines.options.count_processors", lambda: 7)
+    monkeypatch.setattr("headstart.engines.tasks.count_processors", lambda: 7)
     monkeypatch.setattr("headstart.engines.tasks.list_gpus", lambda: ["3", "5"])
     seen = [outcome.require() for outcome in run_tasks(tasks("show", *[None] * 6), EngineOptions(workers=2))]
     processes = {each["process"]: each["gpu"] for each in seen}
