@@ -12,7 +12,6 @@ from typing import Any
 import datasets
 import numpy as np
 import pytest
-from PIL import Image
 
 from headstart.datamodules import HuggingFaceDataset
 from headstart.datamodules.photos.hugging_face_files import find_files
@@ -21,6 +20,7 @@ from headstart.tests.material.photo_folders import lay_out, refusal
 from headstart.tests.material.shards import png, reds, write_shard
 
 Build = Callable[..., Path]
+LABELLED = {"image": "image", "labels": "label"}
 
 
 @pytest.fixture(autouse=True)
@@ -29,17 +29,14 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
 
 
-def make(files: Path, split: str, count: int, columns: Mapping[str, str]) -> datasets.Dataset:
+def make(count: int, columns: Mapping[str, str]) -> datasets.Dataset:
     """Build one split whose picture i has red i, and the classes cat and dog in turn."""
-    files.mkdir(parents=True, exist_ok=True)
-    paths = [files / f"{split}{number}.png" for number in range(count)]
-    for number, path in enumerate(paths):
-        Image.new("RGB", (6, 4), (number, 0, 0)).save(path)
+    classes = datasets.ClassLabel(names=["cat", "dog"])
     kinds = {
-        "image": (datasets.Image(), [str(path) for path in paths]),
-        "label": (datasets.ClassLabel(names=["cat", "dog"]), [number % 2 for number in range(count)]),
+        "image": (datasets.Image(), [{"bytes": png(number % 256), "path": None} for number in range(count)]),
+        "label": (classes, [number % 2 for number in range(count)]),
         "text": (datasets.Value("string"), ["word"] * count),
-        "unlabelled": (datasets.ClassLabel(names=["cat", "dog"]), [-1] * count),
+        "unlabelled": (classes, [-1] * count),
     }
     features = datasets.Features({name: kinds[kind][0] for name, kind in columns.items()})
     return datasets.Dataset.from_dict({name: kinds[kind][1] for name, kind in columns.items()}, features)
@@ -47,11 +44,8 @@ def make(files: Path, split: str, count: int, columns: Mapping[str, str]) -> dat
 
 @pytest.fixture
 def save(tmp_path: Path) -> Build:
-    def build(
-        columns: Mapping[str, str] = {"image": "image", "labels": "label"}, form: str = "disk", **splits: int
-    ) -> Path:
-        made = {name: make(tmp_path / "files", name, count, columns) for name, count in splits.items()}
-        folder = tmp_path / "pets"
+    def build(columns: Mapping[str, str] = LABELLED, form: str = "disk", **splits: int) -> Path:
+        made, folder = {name: make(count, columns) for name, count in splits.items()}, tmp_path / "pets"
         if form == "disk":
             datasets.DatasetDict(made).save_to_disk(str(folder))
         elif form == "one split on disk":
@@ -79,25 +73,10 @@ def test_one_split_is_split_by_seed(save: Build, form: str) -> None:
         assert photos.labels.tolist() == [red % 2 for red in reds(photos)]
 
 
-def test_digests_are_those_of_the_files(save: Build, tmp_path: Path) -> None:
-    photos = HuggingFaceDataset(str(save(form="parquet", train=4, test=2))).train()
-    files = [tmp_path / "files" / f"train{number}.png" for number in range(4)]
-    assert photos.digests() == [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
-    assert pickle.loads(pickle.dumps(photos)).read(3).getpixel((0, 0)) == (3, 0, 0)
-
-
-@pytest.mark.parametrize("form", ["disk", "parquet"])
-def test_parts_are_small(tmp_path: Path, form: str) -> None:
-    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["even", "odd"])})
-    cells = [{"bytes": png(number % 256), "path": None} for number in range(3000)]
-    made = datasets.Dataset.from_dict({"image": cells, "label": [number % 2 for number in range(3000)]}, features)
-    folder = tmp_path / "pets"
-    folder.mkdir()
-    if form == "disk":
-        made.save_to_disk(str(folder))
-    else:
-        made.to_parquet(str(folder / "train.parquet"))
-    source = HuggingFaceDataset(str(folder))
+@pytest.mark.parametrize("form", ["one split on disk", "parquet"])
+def test_digests_are_those_of_the_files_and_parts_are_small(save: Build, form: str) -> None:
+    source = HuggingFaceDataset(str(save(form=form, train=3000)))
+    assert source.pictures().digests() == [hashlib.sha256(png(number % 256)).hexdigest() for number in range(3000)]
     train, validation = source.both()
     digests = train.digests()
     for photos in (source.pictures(), train, validation):
@@ -219,11 +198,9 @@ def test_splits_are_found_or_named(save: Build) -> None:
         refusal(HuggingFaceDataset(folder, **{option: split}).both, start=f"{option}: {words}")  # type: ignore[arg-type]
 
 
-def test_unlabelled_splits_are_passed_over(save: Build, tmp_path: Path) -> None:
-    columns = {"image": "image", "labels": "label"}
-    unlabelled = make(tmp_path / "files", "test", 4, {"image": "image", "labels": "unlabelled"})
-    splits = {"train": make(tmp_path / "files", "train", 20, columns), "validation": unlabelled}
-    labelled = {**splits, "test": make(tmp_path / "files", "dev", 6, columns)}
+def test_unlabelled_splits_are_passed_over(tmp_path: Path) -> None:
+    splits = {"train": make(20, LABELLED), "validation": make(4, {"image": "image", "labels": "unlabelled"})}
+    labelled = {**splits, "test": make(6, LABELLED)}
     for name, made in (("part", splits), ("whole", labelled)):
         datasets.DatasetDict(made).save_to_disk(str(tmp_path / name))
     assert list(HuggingFaceDataset(str(tmp_path / "whole")).validation().names) == [f"test/{i}" for i in range(6)]
