@@ -116,7 +116,7 @@ class FeatureTable:
         # Parts never change, so that each is opened, and its checksum verified, once.
         self._parts: dict[str, Part] = {}
         self._verified: set[str] = set()
-        self._is_begun = False
+        self._is_swept = False
 
     def find(self, digests: Digests) -> Found:
         """Find rows. Damaged parts are removed with a warning, as if they had never been computed.
@@ -233,19 +233,18 @@ class FeatureTable:
 
     def _begin(self) -> None:
         """Make the folder, with the file that says what is in it; remove what killed writers left, once."""
-        if self._is_begun:
-            return
         if not (self.folder / ABOUT).exists():
             text = json.dumps({"format": FORMAT, "rows": _in_words(self.key), "key": dict(self.key)}, indent=1) + "\n"
             write_together(self.folder, {ABOUT: partial(Path.write_text, data=text)})
-
+        if self._is_swept:
+            return
+        self._is_swept = True
         for left in self.folder.glob(f"*{PARTIAL}"):
             remove_partial(left.with_suffix("").with_suffix(""))
         for left in self.folder.glob(f"*{LOCK}"):
             # A writer that waits for it meanwhile computes the part a second time at worst.
             with suppress(Timeout, OSError), FileLock(left, timeout=0):
                 left.unlink()
-        self._is_begun = True
 
     def write(self, digests: Digests, rows: NDArray[Any], notes: Mapping[str, Any], remarks: Mapping[int, str]) -> None:
         """Write a part: all of it, or nothing.
