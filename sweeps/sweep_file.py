@@ -17,10 +17,13 @@ from headstart.output.errors import UsageError, UserError, broken_yaml, reason_o
 from headstart.sweeps.parameters import AGENTS, OF_AGENTS, OWN, flatten, in_one_line, list_points, overrides, short_name
 
 PROGRAM = "train.py"
-# Agents of Weights & Biases read `metric`, and people `description`.
-KEYS = ("command", "description", "entity", "method", "metric", "name", "parameters", "program", "project", "run_cap")
 # A key of the suite's own: options of headstart train for the runs from which thresholds follow.
 REFERENCE = "reference"
+# Agents of Weights & Biases read `metric`, and people `description`.
+KEYS = (
+    *("command", "description", "entity", "method", "metric", "name", "parameters", "program", "project"),
+    *(REFERENCE, "run_cap"),
+)
 # First parts of the options of headstart train, which runs get from the file alone.
 RUN_OPTIONS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
@@ -140,8 +143,8 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:
-    if unknown := sorted(map(str, content.keys() - {*KEYS, REFERENCE})):
-        advice = AGENTS if set(unknown) <= set(OF_AGENTS) else f"the keys are {', '.join(sorted((*KEYS, REFERENCE)))}"
+    if unknown := sorted(map(str, content.keys() - {*KEYS})):
+        advice = AGENTS if set(unknown) <= set(OF_AGENTS) else f"the keys are {', '.join(KEYS)}"
         raise UserError(f"file: {', '.join(unknown)} is not supported here; {advice}")
     if Path(str(content.get("program", PROGRAM))).name != PROGRAM:
         raise UserError(f"file: program is {content['program']!r}; only {PROGRAM} can be swept")
