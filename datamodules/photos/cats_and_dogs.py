@@ -9,8 +9,7 @@ from jsonargparse.typing import OpenUnitInterval
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
 from headstart.datamodules.photos.folder_listing import join, read_folder, read_nested
-from headstart.datamodules.photos.held_out import SplitSource, hold_out
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource, hold_out
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.seeds import Seed
 

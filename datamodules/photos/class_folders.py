@@ -12,8 +12,7 @@ from headstart.datamodules.photos.folder_listing import (
     read_folder,
     require_folder,
 )
-from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
 from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
 from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 

@@ -11,8 +11,7 @@ from jsonargparse.typing import OpenUnitInterval
 from headstart.datamodules.photos.dataset_photos import DatasetPhotos, class_names
 from headstart.datamodules.photos.download import FetchedSource
 from headstart.datamodules.photos.folder_listing import require_folder
-from headstart.datamodules.photos.held_out import hold_out
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, hold_out
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
 
