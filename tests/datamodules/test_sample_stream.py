@@ -61,15 +61,6 @@ def test_balanced_stream_ends_when_a_class_runs_out(
     assert torch.equal(labels, stream.train_labels[np.array(chosen)])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", STREAMS)
-def test_ordering_is_the_same_whichever_run_beside_it(set_up: SetUp, kind: type[SampleStream]) -> None:
-    _, among_many = fed(set_up(FeatureStream, orderings=6, seed=1))
-    for k in (0, 3, 5):
-        _, alone = fed(set_up(kind, orderings=1, first_ordering=k, batch_size=7, seed=1))
-        assert torch.equal(alone[0], among_many[k])
-
-
 def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
     start = set_up(FeatureStream, orderings=4, seed=1).start()
     again = set_up(FeatureStream, orderings=2, first_ordering=3, batch_size=5, max_samples=11, seed=1).start()
