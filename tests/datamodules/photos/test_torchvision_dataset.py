@@ -42,19 +42,19 @@ def lay_out_satellite(root: Path) -> None:
             save(root / "eurosat" / "2750" / kind / f"{kind}_{number}.jpg", 80 * index + number)
 
 
+def write_numbers(folder: Path, labels: dict[str, NDArray[np.uint8]]) -> None:
+    """Write pictures with labels as MNIST has them, by the beginning of the names of their files."""
+    folder.mkdir(parents=True)
+    for name, numbers in labels.items():
+        images = np.random.default_rng(len(numbers)).integers(0, 256, (len(numbers), 4, 4), np.uint8)
+        for kind, array in (("labels-idx1", numbers), ("images-idx3", images)):
+            header = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+            (folder / f"{name}-{kind}-ubyte").write_bytes(header + array.tobytes())
+
+
 def lay_out_digits(root: Path) -> None:
-    generator = np.random.default_rng(0)
-    for split, count in (("train", 6), ("t10k", 3)):
-        folder = root / "MNIST" / "raw"
-        folder.mkdir(parents=True, exist_ok=True)
-        labels = np.arange(count, dtype=np.uint8)[::-1]
-        images = generator.integers(0, 256, (count, 4, 4)).astype(np.uint8)
-        write_idx(folder / f"{split}-labels-idx1-ubyte", labels)
-        write_idx(folder / f"{split}-images-idx3-ubyte", images)
-
-
-def write_idx(path: Path, array: NDArray[np.uint8]) -> None:
-    path.write_bytes(struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes())
+    labels = {name: np.arange(count, dtype=np.uint8)[::-1] for name, count in (("train", 6), ("t10k", 3))}
+    write_numbers(root / "MNIST" / "raw", labels)
 
 
 def lay_out_objects(root: Path) -> None:
@@ -65,12 +65,9 @@ def lay_out_objects(root: Path) -> None:
 
 
 def lay_out_letters(root: Path) -> None:
-    for split, count in (("train", 6), ("test", 3)):
-        folder = root / "EMNIST" / "raw"
-        folder.mkdir(parents=True, exist_ok=True)
-        prefix = f"emnist-balanced-{split}"
-        write_idx(folder / f"{prefix}-labels-idx1-ubyte", np.arange(40, 40 + count, dtype=np.uint8))
-        write_idx(folder / f"{prefix}-images-idx3-ubyte", np.arange(16 * count, dtype=np.uint8).reshape(-1, 4, 4))
+    sizes = {"emnist-balanced-train": 6, "emnist-balanced-test": 3}
+    labels = {name: np.arange(40, 40 + count, dtype=np.uint8) for name, count in sizes.items()}
+    write_numbers(root / "EMNIST" / "raw", labels)
 
 
 LAYOUTS: dict[str, Callable[[Path], None]] = {
