@@ -63,7 +63,8 @@ def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecu
     computed = _map(pool, digest_file, [path for path in paths if path not in stored])
 
     if cache is not None and computed:
-        after, rows = _map(pool, state_of, list(computed)), []
+        after = _map(pool, state_of, list(computed))
+        rows: list[tuple[bytes, str, str, int]] = []
         for path, digest in computed.items():
             # A file that changed while it was read is not stored.
             if states[path] and states[path] == after[path]:
@@ -121,7 +122,8 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 def _load(cache: Path, states: Mapping[str, str]) -> dict[str, tuple[str, int]]:
     """Return the digests of files that have not changed, empty if they are not trusted yet, and when they were seen."""
-    keys, known = {os.fsencode(path): path for path, state in states.items() if state}, {}
+    keys = {os.fsencode(path): path for path, state in states.items() if state}
+    known: dict[str, tuple[str, int]] = {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
         for some in _parts(list(keys), PART):
             marks = ",".join("?" * len(some))

@@ -154,8 +154,8 @@ def test_a_full_disk_leaves_nothing_half_written(table: FeatureTable) -> None:
 
 
 def test_a_part_is_computed_by_one_process(table: FeatureTable, tmp_path: Path) -> None:
-    digests, computed = ALL[:3], (rows_of(ALL[:3]), NOTES, {})
-    other = FeatureTable(tmp_path, KEY)
+    digests, other = ALL[:3], FeatureTable(tmp_path, KEY)
+    computed: Computed = (rows_of(digests), NOTES, {})
 
     def compute() -> Computed:
         assert other.compute_once(digests, lambda: pytest.fail("computed twice"), wait=False) is None
