@@ -82,7 +82,7 @@ def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.Monkey
         exact, coarse = (
             torch.from_numpy(RowComputer(request, workers, load(request)).compute(range(24)).rows)
             for precision in ("float32", "bfloat16")
-            for request in [RowRequest(photos, prepared, Policy(precision, folded=True, device="cpu"), spec)]  # type: ignore[arg-type]
+            for request in [RowRequest(photos, prepared, Policy(precision, folded=True, device="cpu"), spec)]
         )
         torch.testing.assert_close(exact, expected, rtol=1e-4, atol=1e-5)
         # With eight bits of mantissa, a linear head sees the direction of a photo's features.

@@ -124,7 +124,9 @@ def test_a_seeded_part_of_unsplit_folders_is_held_out(photo_folder: Path) -> Non
     assert sorted([*train.names, *validation.names]) == sorted(photos.names)
     assert train.classes == validation.classes == photos.classes
     for label in (0, 1):
-        names, chosen = ([part.names[i] for i in np.flatnonzero(part.labels == label)] for part in (photos, validation))
+        names, chosen = (
+            [part.names[i] for i in np.flatnonzero(part.labels == label).tolist()] for part in (photos, validation)
+        )
         # Those of the smallest digests.
         ranked = sorted(names, key=lambda name: hashlib.sha256(f"3/{name}".encode()).digest())
         assert set(chosen) == set(ranked[: round(len(names) / 4)])

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import datasets
 import numpy as np
@@ -89,7 +90,8 @@ def test_arrays_and_photos() -> None:
     assert len(read_pictures([*arrays])) == 3
     photos = DrawnPets(train_size=4).train()
     assert read_pictures(photos) is photos
-    for wrong in (np.zeros((2, 4, 5), np.uint8), np.zeros((2, 4, 5, 3))):
+    wrongs: list[Any] = [np.zeros((2, 4, 5), np.uint8), np.zeros((2, 4, 5, 3))]
+    for wrong in wrongs:
         message = refusal(partial(read_pictures, wrong), start="photos: array 0 is ")
         assert message.endswith("; give uint8 [height, width, 3]")
 
@@ -115,7 +117,8 @@ def test_mistakes(tmp_path: Path) -> None:
         join = "." if words.startswith(("path", "file")) else ": "
         start = f"pictures{join}{words.format(path)}"
         refusal(partial(read_pictures, path, option="pictures"), start=start)
-    for none in ([], np.zeros((0, 4, 4, 3), np.uint8)):
+    nothing: list[Any] = [[], np.zeros((0, 4, 4, 3), np.uint8)]
+    for none in nothing:
         refusal(partial(read_pictures, none), start="photos: there are none in")
 
 
