@@ -79,10 +79,11 @@ def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.Monkey
         with torch.no_grad():
             expected = torch.cat([backbone.network(preset(photos.read(i))[None]) for i in range(24)])
 
+        policies = [Policy(precision, folded=True, device="cpu") for precision in ("float32", "bfloat16")]
+        requests = [RowRequest(photos, prepared, policy, spec) for policy in policies]
         exact, coarse = (
             torch.from_numpy(RowComputer(request, workers, load(request)).compute(range(24)).rows)
-            for precision in ("float32", "bfloat16")
-            for request in [RowRequest(photos, prepared, Policy(precision, folded=True, device="cpu"), spec)]
+            for request in requests
         )
         torch.testing.assert_close(exact, expected, rtol=1e-4, atol=1e-5)
         # With eight bits of mantissa, a linear head sees the direction of a photo's features.
