@@ -44,7 +44,8 @@ class RowCheck:
             StoreError: The table cannot be read.
             UserError: The network cannot be loaded, or a picture cannot be read at the moment.
         """
-        from headstart.datamodules.row_tasks import open_computer
+        # These import torch, which listing a run does not need.
+        from headstart.datamodules.row_computation import RowComputer, load
 
         table = request.table(resources.cache)
         digests = pack(request.pictures.digests(resources.cache))
@@ -53,21 +54,23 @@ class RowCheck:
         if chosen and not self.all:
             chosen = [chosen[int(np.random.default_rng(self.seed).integers(len(chosen)))]]
 
-        computer = open_computer(request, resources) if chosen else None
+        computer = RowComputer(request, resources.workers, load(request, resources.cache)) if chosen else None
         checked = wrong = removed = 0
         for name in chosen:
             assert computer is not None
             indices = parts[name]
             stored, again = table.find(digests[indices]).gather(), computer.compute(indices.tolist())
+
             same = _are_same(np.asarray(stored.rows), again.rows, again.notes, request)
-            if stored.notes != again.notes:
-                same[:] = False
+            same &= stored.notes == again.notes
             for row in stored.remarks.keys() | again.remarks.keys():
                 same[row] &= stored.remarks.get(row) == again.remarks.get(row)
+
             checked, wrong = checked + len(same), wrong + int((~same).sum())
             if not same.all():
                 table.remove(name)
                 removed += 1
+
         say(
             f"{resources.title}: {sum(map(len, parts.values()))} of {len(digests)} rows are stored in {len(parts)} "
             f"parts; {checked} computed again, {wrong} wrong, {removed} parts removed"

@@ -4,6 +4,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -11,17 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.datamodules.decoding import BATCH_PIXELS, Decoder, Fault
-from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_request import Policy, Precision, pass_size
+from headstart.datamodules.row_request import Policy, Precision, RowRequest, pass_size
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.build import build
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.layer_embedding import LayerEmbedding
-from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
-from headstart.modules.networks.taps import Tap
+from headstart.modules.networks.spec import prefix_model_errors
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
@@ -73,28 +71,31 @@ class FrozenNetwork:
         return {"weights": self.weights, "shape": list(rows.shape[1:]), "dtype": kind}
 
 
-def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str = "") -> FrozenNetwork:
-    """Load a network for embeddings at its layers, for inputs of its classifier, or for activations at a boundary.
+def load(request: RowRequest, cache: Path | None = None) -> FrozenNetwork | None:
+    """Load the network of a request: for embeddings at its layers, inputs of its classifier, or activations.
 
     Args:
-        spec: The network, with its preprocessing.
-        taps: Layers of the embeddings; none for the inputs of its classifier.
-        policy: Where it runs, and without taps whether its batch norm is folded.
-        boundary: Module before which the network ends, for the activations that enter it.
+        request: The rows.
+        cache: The cache folder, which remembers the widths of embeddings: they are checked before a long computation.
 
     Returns:
-        The network.
+        The network; None for prepared pictures, which need none.
 
     Raises:
         UserError: The device cannot be used, or the network cannot be built or run. Or a layer does not fit, or the
             weights differ each time the network is built.
     """
+    spec, policy = request.network, request.policy
+    if spec is None:
+        return None
     device = require_device(policy)
-    if taps:
+    if request.taps:
         with prefix_model_errors(spec.name):
             network, preprocessing = build(spec)
         assert preprocessing is not None
-        layers = LayerEmbedding(spec.name, network, taps, preprocessing, spec.forward_args).to(device)
+        layers = LayerEmbedding(spec.name, network, request.taps, preprocessing, spec.forward_args).to(device)
+        if cache is not None:
+            request.require_widths(layers.widths, cache)
         return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
 
     with prefix_model_errors(spec.name):
@@ -102,8 +103,8 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
         digest = backbone.digest()
         if spec.loaded not in {None, digest}:
             raise UserError("its weights differ each time it is built; sample them from torch's own generator")
-    widths = None if boundary else [backbone.width]
-    part = cut(backbone, boundary).stem if boundary else backbone
+    widths = None if request.boundary else [backbone.width]
+    part = cut(backbone, request.boundary).stem if request.boundary else backbone
     return FrozenNetwork(spec.name, part.folded() if policy.folded else part, backbone.device, widths, digest)
 
 
@@ -149,43 +150,36 @@ class RowComputer:
         filled up with black pictures. A row thus does not depend on the pictures that it is computed with.
 
     Args:
-        pictures: The pictures.
-        preprocessing: How they are prepared.
-        precision: Arithmetic of the network.
+        request: The rows.
         workers: Processes that decode; None for one per processor that this process may use.
         frozen: The network.
     """
 
-    def __init__(
-        self,
-        pictures: Pictures,
-        preprocessing: Preprocessing,
-        precision: Precision = "float32",
-        workers: int | None = None,
-        frozen: FrozenNetwork | None = None,
-    ) -> None:
-        self.pictures, self.preprocessing, self.precision, self.frozen = pictures, preprocessing, precision, frozen
+    def __init__(self, request: RowRequest, workers: int | None = None, frozen: FrozenNetwork | None = None) -> None:
+        self.pictures, self.precision, self.frozen = request.pictures, request.policy.precision, frozen
+        self.side = request.preprocessing.crop
         self.device = torch.device("cpu") if frozen is None else frozen.device
-        self.size = 1 if frozen is None else pass_size(preprocessing.crop, self.device.type)
+        self.size = 1 if frozen is None else pass_size(self.side, self.device.type)
         on_processor = frozen is not None and frozen.device.type == "cpu"
         if workers is None:
             count = count_processors()
             # One process would only take turns with this one.
             workers = 0 if count == 1 and self.device.type == "cpu" else count
+
         # Whole passes, and a batch for every process where the network waits for all of them.
-        rows = max(CHUNK, workers * max(1, BATCH_PIXELS // preprocessing.crop**2)) if on_processor else CHUNK
+        rows = max(CHUNK, workers * max(1, BATCH_PIXELS // self.side**2)) if on_processor else CHUNK
         chunk = self.size * math.ceil(rows / self.size)
-        self._decoder = Decoder(pictures, preprocessing, workers, chunk, ahead=not on_processor)
+        self._decoder = Decoder(self.pictures, request.preprocessing, workers, chunk, ahead=not on_processor)
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row, for which a network runs on a black picture."""
-        side = self.preprocessing.crop
         if self.frozen is None:
-            return 3 * side**2
+            return 3 * self.side**2
+        black = torch.zeros(1, 3, self.side, self.side, dtype=torch.uint8, device=self.device)
         with deterministic():
-            black, _ = self._start(self.frozen, torch.zeros(1, 3, side, side, dtype=torch.uint8, device=self.device))
-        return black.nbytes
+            row, _ = self._start(self.frozen, black)
+        return row.nbytes
 
     def compute(self, indices: Sequence[int], report: Report = lambda count: None) -> ComputedPart:
         """Compute rows, with deterministic arithmetic and without TensorFloat-32.

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def compute_here(request: RowRequest, resources: Resources, digests: Digests, mi
         StoreError: The table cannot be written.
     """
     with explain_decoding_errors():
-        computer = open_computer(request, resources)
+        computer = RowComputer(request, resources.workers, load(request, resources.cache))
         parts = request.cut(digests, missing, computer.row_bytes)
         with Progress(resources.title, len(missing), "pictures", resources.before, resources.after) as progress:
             return fill(request.table(resources.cache), computer, digests, parts, progress.advance)
@@ -65,37 +66,14 @@ def fill(table: FeatureTable, computer: RowComputer, digests: Digests, parts: It
     """
     computed, left = 0, list(parts)
     for wait in (False, True):
-        others = []
-        for part in left:
-            with table.taken(digests[part], wait) as taken:
-                if not taken:
-                    others.append(part)
-                elif not table.has(digests[part]):
-                    table.write(digests[part], *computer.compute(part.tolist(), report))
-                    computed += len(part)
-        left = others
+        counts = [
+            table.compute_once(digests[part], partial(computer.compute, part.tolist(), report), wait) for part in left
+        ]
+        computed += sum(filter(None, counts))
+        left = [part for part, count in zip(left, counts, strict=True) if count is None]
         if left and not wait:
             log.warning("another process is computing the same rows in %s; waiting for it", table.folder)
     return computed
-
-
-def open_computer(request: RowRequest, resources: Resources) -> RowComputer:
-    """Return what computes the rows of a request in this process; the network is loaded."""
-    return _computer(request, resources.workers, _load(request, resources.cache))
-
-
-def _load(request: RowRequest, cache: Path | None = None) -> FrozenNetwork | None:
-    """Load the network, None without one; check the widths of its rows before a long computation, not after it."""
-    if request.network is None:
-        return None
-    frozen = load(request.network, request.taps, request.policy, request.boundary)
-    if frozen.widths is not None and cache is not None:
-        request.require_widths(frozen.widths, cache)
-    return frozen
-
-
-def _computer(request: RowRequest, workers: int | None, frozen: FrozenNetwork | None) -> RowComputer:
-    return RowComputer(request.pictures, request.preprocessing, request.policy.precision, workers, frozen)
 
 
 @dataclass(frozen=True)
@@ -173,8 +151,7 @@ def _cut_runs(request: RowRequest, resources: Resources) -> list[Run]:
         return []
     # The command may have no such device, and needs the network only to learn how large its rows are.
     on_cpu = replace(request, policy=replace(request.policy, device="cpu"))
-    row_bytes = _computer(on_cpu, 0, _load(on_cpu, cache)).row_bytes
-    parts = request.cut(digests, missing, row_bytes)
+    parts = request.cut(digests, missing, RowComputer(on_cpu, 0, load(on_cpu, cache)).row_bytes)
     most = 1 if workers is None else max(1, min(MOST_PARTS, len(parts) // (RUNS_PER_WORKER * workers)))
     # Each process sees the device that is meant for it.
     request = replace(request, policy=replace(request.policy, device=request.policy.kind))
@@ -208,11 +185,12 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
             "ray: this machine has other versions of torch, torchvision, Pillow or the network than the command; "
             "install the same ones"
         )
+
     if name not in _loaded:
         _loaded.clear()
-        _loaded[name] = _load(run.request)
-    digests = pack(run.request.pictures.digests())
-    computer = _computer(run.request, run.workers, _loaded[name])
+        _loaded[name] = load(run.request)
+    computer, digests = RowComputer(run.request, run.workers, _loaded[name]), pack(run.request.pictures.digests())
+
     with explain_decoding_errors():
         if run.cache is None:
             return [(digests[part].tobytes(), computer.compute(part.tolist())) for part in run.parts]
@@ -222,13 +200,8 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
             raise UserError(f"cache_dir: {error}; choose another folder") from error
 
 
-def _store(table: FeatureTable, parts: Iterable[tuple[bytes, ComputedPart]]) -> int:
+def _store(table: FeatureTable, parts: Sequence[tuple[bytes, ComputedPart]]) -> int:
     """Store rows that came with a task; return their number."""
-    count = 0
     for names, computed in parts:
-        digests = np.frombuffer(names, "S32")
-        with table.taken(digests, wait=True):
-            if not table.has(digests):
-                table.write(digests, *computed)
-        count += len(digests)
-    return count
+        table.compute_once(np.frombuffer(names, "S32"), partial(ComputedPart, *computed))
+    return sum(len(computed.rows) for _, computed in parts)

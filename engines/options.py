@@ -6,7 +6,6 @@ from typing import Any
 from jsonargparse.typing import PositiveInt
 
 from headstart.output.errors import UserError
-from headstart.output.processors import count_processors
 
 
 class EngineOptions:
@@ -33,11 +32,6 @@ class EngineOptions:
     def is_serial(self) -> bool:
         """Return whether tasks run one after the other, in this process."""
         return self.workers is None and self.ray is None
-
-    @property
-    def cpus_per_task(self) -> int:
-        """Number of processors for each task, if the workers share those of this machine evenly."""
-        return max(1, count_processors() // self.workers) if self.workers else 1
 
 
 @dataclass(frozen=True)

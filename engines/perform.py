@@ -43,7 +43,7 @@ class Outcome:
         value: What its function returned.
         error: What went wrong, one line; empty where it succeeded.
         is_mistake: Whether the error is one of the user's, whose text begins with the argument.
-        died: Whether its process died.
+        died: Whether its process died, or was told to end.
         host: The machine; empty where the task died.
         seconds: How long it took; 0 where it died.
     """
@@ -83,32 +83,23 @@ def perform(task: Task, log: Path | None, shared: Any = None) -> Outcome:  # noq
         Terminated: It was stopped by SIGTERM.
     """
     began, outcome = time.monotonic(), Outcome(replace(task, argument=None), host=socket.gethostname())
-    try:
-        with _printing_to(log), _traceback_of_defects(), mistakes_of_users():
-            function = resolve_name(task.function)
-            value = function(task.argument) if shared is None else function(task.argument, shared)
-        outcome = replace(outcome, value=value)
-    except UserError as error:
-        outcome = replace(outcome, error=" ".join(str(error).split()), is_mistake=True)
-    except Terminated:
-        raise
-    except SystemExit as error:
-        # A library's exit is no end of the command.
-        outcome = replace(outcome, error=f"it ended by {error!r}")
-    except Exception as error:
-        outcome = replace(outcome, error=f"{type(error).__name__}: {reason_of(error)}")
+    with _printing_to(log):
+        try:
+            with mistakes_of_users():
+                function = resolve_name(task.function)
+                value = function(task.argument) if shared is None else function(task.argument, shared)
+            outcome = replace(outcome, value=value)
+        except UserError as error:
+            outcome = replace(outcome, error=" ".join(str(error).split()), is_mistake=True)
+        except Terminated:
+            raise
+        except SystemExit as error:
+            # A library's exit is no end of the command.
+            outcome = replace(outcome, error=f"it ended by {error!r}")
+        except Exception as error:
+            traceback.print_exc()
+            outcome = replace(outcome, error=f"{type(error).__name__}: {reason_of(error)}")
     return replace(outcome, seconds=time.monotonic() - began)
-
-
-@contextmanager
-def _traceback_of_defects() -> Iterator[None]:
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception:
-        traceback.print_exc()
-        raise
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from headstart.engines.ray_cluster import RayCluster
 from headstart.engines.workers import Workers
 from headstart.output.errors import explain_write_errors
 from headstart.output.printable import say
-from headstart.output.processors import list_gpus, processors
+from headstart.output.processors import count_processors, list_gpus, processors
 from headstart.output.progress import Progress
 
 __all__ = ["EngineOptions", "Needs", "Outcome", "Task", "run_tasks"]
@@ -31,7 +31,8 @@ def run_tasks(
 ) -> Generator[Outcome, None, None]:
     """Run tasks, and yield how each ended as soon as it has.
 
-    A task whose process dies is started once more, after all others. Errors of its function are final.
+    A task whose process dies, or is told to end, is started once more, after all others. Errors of its function are
+    final.
 
     Closing the iterator ends everything that still runs. So iterate within `contextlib.closing`: then Ctrl-C and
     SIGTERM leave nothing behind, wherever they arrive.
@@ -95,4 +96,5 @@ def _open(engine: EngineOptions, needs: Needs, shared: Any) -> Workers | RayClus
     if engine.ray is not None:
         return RayCluster(engine.ray, needs, shared)
     assert engine.workers is not None
-    return Workers(engine.workers, needs.cpus or engine.cpus_per_task, list_gpus(), shared)
+    cpus = needs.cpus or max(1, count_processors() // engine.workers)
+    return Workers(engine.workers, cpus, list_gpus(), shared)

@@ -140,7 +140,8 @@ def _perform(task: Task, log: Path | None, shared: Any, cpus: int) -> Outcome:  
         with processors(cpus):
             return perform(task, log, shared)
     except Terminated:
-        return Outcome(replace(task, argument=None), error="it was terminated")
+        # This worker alone was told to end, or nobody waits for the outcome any more.
+        return Outcome(replace(task, argument=None), error="it was terminated", died=True)
     finally:
         _is_busy = False
 

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -107,15 +107,6 @@ class FeatureColumns:
             )
         return converted
 
-    def chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield the columns of some pictures after the other."""
-        size = max(1, min(PICTURES, CHUNK // max(1, self.stored.rows[:1].nbytes)))
-        with Progress("export", len(self.pictures), "pictures") as progress:
-            for first in range(0, len(self.pictures), size):
-                columns = self.read(slice(first, first + size))
-                yield columns
-                progress.advance(len(columns["name"]))
-
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         """Write a file: all of it, or nothing.
 
@@ -164,14 +155,21 @@ class FeatureColumns:
         types |= {"readable": pa.bool_(), "features": pa.list_(kind, width)}
         schema = pa.schema(list(types.items()), metadata={"about": json.dumps(about)})
 
+        size = max(1, min(PICTURES, CHUNK // max(1, self.stored.rows[:1].nbytes)))
         # A dictionary of digests or features would be as large as the column itself.
         # A file of Python, whose errors are those of the system.
-        with path.open("wb") as file, pq.ParquetWriter(file, schema, use_dictionary=["class"]) as writer:
-            for columns in self.chunks():
+        with (
+            Progress("export", len(self.pictures), "pictures") as progress,
+            path.open("wb") as file,
+            pq.ParquetWriter(file, schema, use_dictionary=["class"]) as writer,
+        ):
+            for first in range(0, len(self.pictures), size):
+                columns = self.read(slice(first, first + size))
                 flat = pa.array(columns.pop("features").reshape(-1), kind)
                 arrays = [pa.array(values, types[name]) for name, values in columns.items()]
                 arrays.append(pa.FixedSizeListArray.from_arrays(flat, width))
                 writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=len(arrays[0]))
+                progress.advance(len(arrays[0]))
 
 
 def _valid(text: str) -> str:

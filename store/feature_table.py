@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from headstart.output.files import replacing, write_together
+from headstart.output.files import PARTIAL, remove_partial, replacing, write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
 from headstart.store.part_file import SUFFIX, DamagedError, Part, ReplacedError, name_of, write_part
@@ -29,12 +29,16 @@ log = logging.getLogger(__name__)
 
 # Folder of the cache with the tables, the file that says what a table is, and the number of its format.
 TABLES, ABOUT, FORMAT = "features", "table.json", 1
+# Ending of the file that is locked while a part is computed.
+LOCK = ".lock"
 # Bytes of rows up to which they are copied into memory.
 COPIED = 2**30
 # Digits of a SHA-256 in hexadecimal.
 DIGEST_LENGTH = 64
 
 Digests = NDArray[np.bytes_]
+# Rows, their notes and their remarks, as in `StoredRows`.
+Computed = tuple[NDArray[Any], Mapping[str, Any], Mapping[int, str]]
 
 
 class StoreError(OSError):
@@ -112,6 +116,7 @@ class FeatureTable:
         # Parts never change, so that each is opened, and its checksum verified, once.
         self._parts: dict[str, Part] = {}
         self._verified: set[str] = set()
+        self._is_swept = False
 
     def find(self, digests: Digests) -> Found:
         """Find rows. Damaged parts are removed with a warning, as if they had never been computed.
@@ -193,44 +198,53 @@ class FeatureTable:
         with explain_os_errors(self.folder / name, "removed"):
             (self.folder / name).unlink(missing_ok=True)
 
-    def has(self, digests: Digests) -> bool:
-        """Return whether there is a part of exactly these pictures."""
-        return (self.folder / name_of(digests)).exists()
-
-    @contextmanager
-    def taken(self, digests: Digests, wait: bool) -> Iterator[bool]:
-        """Lock a part, so that no other process computes it meanwhile.
+    def compute_once(self, digests: Digests, compute: Callable[[], Computed], wait: bool = True) -> int | None:
+        """Compute a part and write it, unless it is there; no other process computes it meanwhile.
 
         Args:
-            digests: Its pictures.
-            wait: Whether to wait for another process that has taken it.
+            digests: Its pictures, each once.
+            compute: Computes its rows.
+            wait: Whether to wait for another process that is computing it.
 
-        Yields:
-            Whether it is taken; False if another process has it.
+        Returns:
+            The number of rows that were computed; None where another process is computing them.
 
         Raises:
             StoreError: The table cannot be written.
         """
-        path = (self.folder / name_of(digests)).with_suffix(".lock")
-        lock = FileLock(path)
+        path = self.folder / name_of(digests)
+        lock = FileLock(path.with_suffix(LOCK))
         with explain_os_errors(self.folder, "written"):
             self._begin()
             with suppress(Timeout):
                 lock.acquire(timeout=-1 if wait else 0)
+        if not lock.is_locked:
+            return None
         try:
-            yield lock.is_locked
+            if path.exists():
+                return 0
+            self.write(digests, *compute())
+            return len(digests)
         finally:
-            if lock.is_locked:
-                # Removed while it is held: whoever waits for the removed file finds the part.
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
-                lock.release()
+            # Removed while it is held: whoever waits for the removed file finds the part.
+            with suppress(OSError):
+                path.with_suffix(LOCK).unlink(missing_ok=True)
+            lock.release()
 
     def _begin(self) -> None:
-        """Make the folder, with the file that says what is in it."""
+        """Make the folder, with the file that says what is in it; remove what killed writers left, once."""
         if not (self.folder / ABOUT).exists():
             text = json.dumps({"format": FORMAT, "rows": _in_words(self.key), "key": dict(self.key)}, indent=1) + "\n"
             write_together(self.folder, {ABOUT: partial(Path.write_text, data=text)})
+        if self._is_swept:
+            return
+        self._is_swept = True
+        for left in self.folder.glob(f"*{PARTIAL}"):
+            remove_partial(left.with_suffix("").with_suffix(""))
+        for left in self.folder.glob(f"*{LOCK}"):
+            # A writer that waits for it meanwhile computes the part a second time at worst.
+            with suppress(Timeout, OSError), FileLock(left, timeout=0):
+                left.unlink()
 
     def write(self, digests: Digests, rows: NDArray[Any], notes: Mapping[str, Any], remarks: Mapping[int, str]) -> None:
         """Write a part: all of it, or nothing.
@@ -244,8 +258,10 @@ class FeatureTable:
         Raises:
             StoreError: It cannot be written.
         """
-        with explain_os_errors(self.folder, "written"), replacing(self.folder / name_of(digests)) as path:
-            write_part(path, digests, rows, notes, remarks)
+        with explain_os_errors(self.folder, "written"):
+            self._begin()
+            with replacing(self.folder / name_of(digests)) as path:
+                write_part(path, digests, rows, notes, remarks)
 
 
 class Found:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from headstart.output.files import digest_file
 
@@ -56,21 +56,22 @@ def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecu
     """Return the digests of different files by path, and store those that were not."""
     began = time.time_ns()
     states = _map(pool, state_of, paths)
-    stored, seen = _load(cache, states) if cache is not None else ({}, {})
+    known = _load(cache, states) if cache is not None else {}
+    stored = {path: digest for path, (digest, _) in known.items() if digest}
     # A time after now is of a clock that was set back.
-    seen = {path: when for path, when in seen.items() if when <= began}
+    seen = {path: when for path, (_, when) in known.items() if when <= began}
     computed = _map(pool, digest_file, [path for path in paths if path not in stored])
 
     if cache is not None and computed:
         after = _map(pool, state_of, list(computed))
-        # A file that changed while it was read is not stored.
-        same = [path for path in computed if states[path] and states[path] == after[path]]
-        settled = {path for path in same if is_settled(states[path], seen.get(path, began), began)}
-        _save(
-            cache,
-            [(os.fsencode(path), states[path], computed[path]) for path in same if path in settled],
-            [(os.fsencode(path), states[path], began) for path in same if path not in settled and path not in seen],
-        )
+        rows: list[tuple[bytes, str, str, int]] = []
+        for path, digest in computed.items():
+            # A file that changed while it was read is not stored.
+            if states[path] and states[path] == after[path]:
+                is_trusted = is_settled(states[path], seen.get(path, began), began)
+                if is_trusted or path not in seen:
+                    rows.append((os.fsencode(path), states[path], digest if is_trusted else "", began))
+        _save(cache, rows)
     return stored | computed
 
 
@@ -119,41 +120,26 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def _load(cache: Path, states: Mapping[str, str]) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the stored digests of files that have not changed, and when others were first seen as they are now."""
+def _load(cache: Path, states: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    """Return the digests of files that have not changed, empty if they are not trusted yet, and when they were seen."""
     keys = {os.fsencode(path): path for path, state in states.items() if state}
-    stored, seen = {}, {}
+    known: dict[str, tuple[str, int]] = {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
-        stored = _select(base, "digest FROM digests", keys, states)
-        seen = _select(base, "time FROM seen", {key: path for key, path in keys.items() if path not in stored}, states)
-    return stored, seen
+        for some in _parts(list(keys), PART):
+            marks = ",".join("?" * len(some))
+            query = f"SELECT path, state, digest, time FROM files WHERE path IN ({marks})"
+            for key, state, digest, when in base.execute(query, some):
+                if state == states[keys[key]]:
+                    known[keys[key]] = digest, when
+    return known
 
 
-def _select(
-    base: sqlite3.Connection, column: str, keys: Mapping[bytes, str], states: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return a column of the rows whose state is that of the file, by path."""
-    found = {}
-    for some in _parts(list(keys), PART):
-        marks = ",".join("?" * len(some))
-        for key, state, value in base.execute(f"SELECT path, state, {column} WHERE path IN ({marks})", some):
-            if state == states[keys[key]]:
-                found[keys[key]] = value
-    return found
-
-
-def _save(
-    cache: Path,
-    digests: Sequence[tuple[bytes, str, str]],
-    seen: Sequence[tuple[bytes, str, int]],
-) -> None:
+def _save(cache: Path, rows: Sequence[tuple[bytes, str, str, int]]) -> None:
     with suppress(sqlite3.Error, OSError):
         cache.mkdir(parents=True, exist_ok=True)
         with _opened(cache) as base:
-            base.execute("CREATE TABLE IF NOT EXISTS digests (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
-            base.execute("CREATE TABLE IF NOT EXISTS seen (path BLOB PRIMARY KEY, state TEXT, time INTEGER)")
-            base.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", digests)
-            base.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
+            base.execute("CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT, digest TEXT, time INT)")
+            base.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
 
 
 @contextmanager

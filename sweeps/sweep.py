@@ -1,15 +1,16 @@
 """Sweeps of headstart train, on one machine or a cluster."""
 
+import json
 import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse.typing import NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -17,21 +18,50 @@ from headstart.cli.task import find_task
 from headstart.engines.options import EngineOptions, Needs
 from headstart.engines.tasks import Outcome, Task, run_tasks
 from headstart.output.errors import INCOMPLETE, UserError, explain_write_errors
-from headstart.output.files import alone_in, output_folder
+from headstart.output.files import alone_in, output_folder, write_texts
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest, RunResult, SentFolder, unpack
 from headstart.sweeps.sweep_file import Run, Sweep, read_mapping, read_sweep
-from headstart.sweeps.table import TABLE, Row, RunsTable
 from headstart.sweeps.thresholds import ASSUMED, Configs, add_thresholds, choose_threshold, reference_runs
 
-LOGS = "logs"
+# The table of the runs, the number of its form, and the folder of their logs.
+TABLE, SCHEMA, LOGS = "sweep.json", 1, "logs"
 # Reference runs lie here; commands that look for runs skip hidden folders.
 THRESHOLDS = ".thresholds"
 # The commands that show runs of a task side by side.
 COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances {}/'*'"}
+
+
+@dataclass
+class Row:
+    """The state of one run, in the table.
+
+    Attributes:
+        name: The run.
+        options: Options of headstart train.
+        state: Its state.
+        error: What went wrong, or what cut it off, one line.
+        where: The machine that ran it last.
+        seconds: Duration of its last attempt.
+        computed_traces: Traces that its last attempt measured; the others were in the ledger.
+    """
+
+    name: str
+    options: list[str]
+    state: Literal["waiting", "complete", "incomplete", "failed"] = "waiting"
+    error: str = ""
+    where: str = ""
+    seconds: float = 0.0
+    computed_traces: int = 0
+
+    def describe(self) -> str:
+        """Return in one line how the run ended."""
+        why = f" ({self.error})" if self.error else ""
+        reused = "; all its traces were in the ledger" * (self.state == "complete" and not self.computed_traces)
+        return f"{self.name}: {self.state}{why}, after {self.seconds:.1f} s{reused}"
 
 
 def sweep(
@@ -123,18 +153,20 @@ class _Command:
         with _opened(self.ledger) as ledger:
             shared = ledger.content() if self.engines.ray is not None else None
         with alone_in("output", folder):
-            table, tasks = RunsTable(folder, content.runs), self._tasks(content, folder, "measure")
+            rows = {run.name: Row(run.name, list(run.options)) for run in content.runs}
+            tasks = self._tasks(content, folder, "measure")
             if self.engines.ray is not None:
                 tasks = [_sent(task) for task in tasks]
             how: dict[str, Any] = {"title": content.name, "logs": folder / LOGS, "needs": self.needs, "shared": shared}
-            table.write()
+
+            _write(folder, rows.values())
             with closing(run_tasks(tasks, self.engines, **how)) as outcomes:
                 for done, outcome in enumerate(outcomes, 1):
-                    row = table.rows[outcome.task.name]
+                    row = rows[outcome.task.name]
                     self._enter(row, outcome)
-                    table.write()
+                    _write(folder, rows.values())
                     say(f"[{done}/{len(tasks)}] {row.describe()}", sys.stderr)
-        _conclude(table, folder)
+        _conclude([*rows.values()], folder)
 
     def dry_run(self, content: Sweep, folder: Path) -> None:
         """Print what the ledger lacks of the runs; what they print themselves is left out."""
@@ -191,9 +223,14 @@ def _sent(task: Task) -> Task:
     return replace(task, function="headstart.sweeps.run:measure_there", argument=argument)
 
 
-def _conclude(table: RunsTable, folder: Path) -> None:
+def _write(folder: Path, rows: Iterable[Row]) -> None:
+    """Replace the file of the table."""
+    document = {"schema": SCHEMA, "runs": [asdict(row) for row in rows]}
+    write_texts(folder, {TABLE: json.dumps(document, indent=1)})
+
+
+def _conclude(rows: Sequence[Row], folder: Path) -> None:
     """Print how the runs ended, each error once, and exit with a code that depends on it."""
-    rows = list(table.rows.values())
     counts = Counter(row.state for row in rows)
     errors = Counter((row.state, row.error) for row in rows if row.state != "complete")
     for (state, error), count in errors.most_common():

@@ -17,21 +17,13 @@ from headstart.output.errors import UsageError, UserError, broken_yaml, reason_o
 from headstart.sweeps.parameters import AGENTS, OF_AGENTS, OWN, flatten, in_one_line, list_points, overrides, short_name
 
 PROGRAM = "train.py"
-KEY_MEANINGS = {
-    "program": "`train.py`, the only program that can be swept; not needed where the command is `headstart train`.",
-    "method": "`grid`, for all combinations of the values. Agents of Weights & Biases run the other methods.",
-    "parameters": "The options that vary, each with `value` or `values`. Nested names are allowed.",
-    "command": "The command of a run. `${args}` stands for the parameters; other parts are options of every run.",
-    "run_cap": "Largest number of runs.",
-    "name": "Name of the sweep; by default that of the file.",
-    "project": "Project of the runs in the dashboard.",
-    "entity": "User or team that owns the project in the dashboard.",
-    "description": "Ignored here; for people.",
-    "metric": "Ignored here; agents of Weights & Biases read it.",
-    "reference": "Options of the runs from which the thresholds of targets without one follow.",
-}
 # A key of the suite's own: options of headstart train for the runs from which thresholds follow.
 REFERENCE = "reference"
+# Agents of Weights & Biases read `metric`, and people `description`.
+KEYS = (
+    *("command", "description", "entity", "method", "metric", "name", "parameters", "program", "project"),
+    *(REFERENCE, "run_cap"),
+)
 # First parts of the options of headstart train, which runs get from the file alone.
 RUN_OPTIONS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
@@ -151,8 +143,8 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:
-    if unknown := sorted(map(str, content.keys() - KEY_MEANINGS.keys())):
-        advice = AGENTS if set(unknown) <= set(OF_AGENTS) else f"the keys are {', '.join(sorted(KEY_MEANINGS))}"
+    if unknown := sorted(map(str, content.keys() - {*KEYS})):
+        advice = AGENTS if set(unknown) <= set(OF_AGENTS) else f"the keys are {', '.join(KEYS)}"
         raise UserError(f"file: {', '.join(unknown)} is not supported here; {advice}")
     if Path(str(content.get("program", PROGRAM))).name != PROGRAM:
         raise UserError(f"file: program is {content['program']!r}; only {PROGRAM} can be swept")

@@ -2,8 +2,7 @@
 
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
-from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.photo_source import Photos, SplitSource
 
 CLASSES = ("ants", "bees")
 PUBLIC_ZIP = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"

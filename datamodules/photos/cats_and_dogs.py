@@ -9,8 +9,7 @@ from jsonargparse.typing import OpenUnitInterval
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
 from headstart.datamodules.photos.folder_listing import join, read_folder, read_nested
-from headstart.datamodules.photos.held_out import SplitSource, hold_out
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource, hold_out
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.seeds import Seed
 
@@ -60,11 +59,10 @@ class CatsAndDogs(ZipSource, SplitSource):
         if in_folders and not flat:
             return read_class_folders(base, CLASSES)
         if flat and not in_folders:
-            nested = [read_nested(train / folder, join("train", folder)) for folder in folders]
             left_out = {join("train", name): kind for name, kind in others.items()}
-            return self._split_flat(
-                base, photos, {name: kind for each in (left_out, *nested) for name, kind in each.items()}
-            )
+            for folder in folders:
+                left_out |= read_nested(train / folder, join("train", folder))
+            return self._split_flat(base, photos, left_out)
         raise UserError(
             f"root: {train} must hold either the folders cats/ and dogs/ or photos named like "
             f"cat.0.jpg; it holds {'both' if flat else 'neither'}"

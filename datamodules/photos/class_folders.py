@@ -6,17 +6,13 @@ from pathlib import Path
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.folder_listing import (
-    EMPTY,
-    STRAY,
     count_kinds,
-    join,
+    list_classes,
     list_kinds,
     read_folder,
-    read_nested,
     require_folder,
 )
-from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
 from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 
@@ -125,20 +121,7 @@ def read_split(root: Path, split: str, classes: Sequence[str] = ()) -> PhotoFile
     Raises:
         UserError: There are fewer than two classes, or other ones than these.
     """
-    top = read_folder(root / split, root)
-    left_out = {join(split, name): kind for name, kind in (top.others | dict.fromkeys(top.photos, STRAY)).items()}
-    photos: dict[str, list[str]] = {}
-    for title in top.folders:
-        name = join(split, title)
-        found, nested, others = read_folder(root / name, root)
-        left_out |= {join(name, other): kind for other, kind in others.items()}
-        for folder in nested:
-            left_out |= read_nested(root / name / folder, join(name, folder))
-        if found:
-            photos[title] = [join(name, photo) for photo in found]
-        else:
-            left_out[name] = EMPTY
-
+    photos, left_out = list_classes(root, split)
     wanted = tuple(classes) or tuple(photos)
     if set(photos) != set(wanted) or len(wanted) < 2:
         needed = f"photos of exactly the classes {', '.join(classes)}" if classes else "photos of two or more classes"

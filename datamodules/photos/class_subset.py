@@ -1,7 +1,9 @@
 """Some classes of a larger data set, as a data set of their own."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.output.errors import UserError, prefix_errors, require_different
 
 MOST_NAMED = 20
+Result = TypeVar("Result")
 
 
 class ClassSubset(PhotoSource):
@@ -31,9 +34,7 @@ class ClassSubset(PhotoSource):
         Args:
             cache: The cache folder.
         """
-        self._check()
-        with prefix_errors("source"):
-            self.source.prepare(cache)
+        self._ask(partial(self.source.prepare, cache))
 
     def is_to_download(self, cache: Path | None = None) -> bool:
         """Return whether the larger data set is to be downloaded."""
@@ -41,26 +42,24 @@ class ClassSubset(PhotoSource):
 
     def train(self) -> Photos:
         """Select from the training photos."""
-        return self._select(self.source.train)
+        return self._select(self._ask(self.source.train))
 
     def validation(self) -> Photos:
         """Select from the validation photos."""
-        return self._select(self.source.validation)
+        return self._select(self._ask(self.source.validation))
 
     def both(self) -> tuple[Photos, Photos]:
         """Select from the photos of both splits."""
-        self._check()
-        with prefix_errors("source"):
-            train, validation = self.source.both()
-        return self._select(lambda: train), self._select(lambda: validation)
+        train, validation = self._ask(self.source.both)
+        return self._select(train), self._select(validation)
 
-    def _check(self) -> None:
+    def _ask(self, do: Callable[[], Result]) -> Result:
+        """Have the larger data set do something, once the classes are checked."""
         require_different("classes", self.classes, minimum=2)
-
-    def _select(self, read: Callable[[], Photos]) -> Photos:
-        self._check()
         with prefix_errors("source"):
-            photos = read()
+            return do()
+
+    def _select(self, photos: Photos) -> Photos:
         unknown = [name for name in self.classes if name not in photos.classes]
         if unknown:
             more = ", ..." if len(photos.classes) > MOST_NAMED else ""

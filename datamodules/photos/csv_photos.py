@@ -9,8 +9,7 @@ from pathlib import Path
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
 from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 
@@ -51,15 +50,11 @@ class CsvPhotos(SplitSource):
     def pictures(self) -> Photos:
         """Return all photos in the order of the lines; those without a label have -1."""
         records = self._read(needed=("path",))
-        labels = [record.get("label", "") for record in records]
-        classes = sorted({*labels} - {""}, key=in_order)
-        numbers = {name: number for number, name in enumerate(classes)}
-        paths = [record["path"] for record in records]
-        return PhotoFiles(self.file.parent, paths, [numbers.get(label, -1) for label in labels], classes)
+        return self._photos(records, sorted({record.get("label", "") for record in records} - {""}, key=in_order))
 
     def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
         numbers = {name: number for number, name in enumerate(classes)}
-        labels = [numbers[record["label"]] for record in records]
+        labels = [numbers.get(record.get("label", ""), -1) for record in records]
         return PhotoFiles(self.file.parent, [record["path"] for record in records], labels, classes)
 
     def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:

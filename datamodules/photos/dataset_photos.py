@@ -14,8 +14,7 @@ from jsonargparse.typing import OpenUnitInterval
 from PIL import Image
 
 from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.photo_source import Photos, SplitSource
 from headstart.datamodules.photos.picture_decoding import in_rgb, upright
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed

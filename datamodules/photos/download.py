@@ -5,9 +5,7 @@ import shutil
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.client import HTTPException
+from collections.abc import Callable
 from pathlib import Path
 
 import pooch
@@ -85,39 +83,18 @@ class ZipSource(FetchedSource):
 
     def fill(self, partial: Path) -> Path:
         """Download the archive and unpack it."""
-        return unpack_from(self.url, self.sha256, partial)
-
-
-@contextmanager
-def explain_download_errors(title: str) -> Iterator[None]:
-    """Raise a UserError where torchvision cannot download a data set."""
-    try:
-        yield
-    except (OSError, HTTPException, RuntimeError) as error:
-        raise UserError(
-            f"download: torchvision cannot fetch {title} ({reason_of(error)}); "
-            "set root to a folder that holds a local copy"
-        ) from error
-
-
-def unpack_from(url: str, sha256: str | None, partial: Path) -> Path:
-    """Download a zip archive and unpack it.
-
-    Args:
-        url: Address of the archive.
-        sha256: SHA-256 of the archive, hexadecimal; None for any.
-        partial: The folder in which that happens.
-
-    Returns:
-        The folder in there that holds the archive's content.
-
-    Raises:
-        UserError: The archive cannot be fetched, is another one, or is damaged.
-    """
-    archive, unpacked = partial / "archive.zip", partial / "unpacked"
-    download(url, archive, sha256)
-    _unpack(archive, unpacked, url)
-    return unpacked
+        archive, unpacked = partial / "archive.zip", partial / "unpacked"
+        download(self.url, archive, self.sha256)
+        try:
+            with zipfile.ZipFile(archive) as file:
+                # Every member is read to its end, where its checksum is compared, and none is written elsewhere or as a
+                # link, whatever it is called.
+                file.extractall(unpacked)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise UserError(
+                f"url: {self.url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
+            ) from error
+        return unpacked
 
 
 def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
@@ -198,15 +175,3 @@ def _first(error: BaseException) -> BaseException:
     while error.__context__ is not None:
         error = error.__context__
     return error
-
-
-def _unpack(archive: Path, folder: Path, url: str) -> None:
-    try:
-        with zipfile.ZipFile(archive) as file:
-            # Every member is read to its end, where its checksum is compared, and none is written elsewhere or as a
-            # link, whatever it is called.
-            file.extractall(folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise UserError(
-            f"url: {url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
-        ) from error

@@ -86,6 +86,34 @@ def read_nested(path: Path, name: str) -> dict[str, str]:
     return found
 
 
+def list_classes(root: Path, split: str = "", beside: bool = False) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """List the photos of a folder of class folders, and what is left out of it.
+
+    Args:
+        root: Folder that all names are relative to.
+        split: Name of the folder of class folders; empty for the root itself.
+        beside: Whether photos beside the class folders are listed, too, under an empty name, which comes first.
+
+    Returns:
+        Names of the photos by class folder, those that hold some alone; and why other files are left out, by name.
+    """
+    photos: dict[str, list[str]] = {}
+    left_out: dict[str, str] = {}
+    top = read_folder(root / split, root)
+    for title in ("", *top.folders):
+        name = join(split, title)
+        found, nested, others = read_folder(root / name, root) if title else Folder(top.photos, [], top.others)
+        left_out |= {join(name, other): kind for other, kind in others.items()}
+        for folder in nested:
+            left_out |= read_nested(root / name / folder, join(name, folder))
+
+        if found and (title or beside):
+            photos[title] = [join(name, photo) for photo in found]
+        else:
+            left_out |= {name: EMPTY} if title else {join(name, photo): STRAY for photo in found}
+    return photos, left_out
+
+
 def join(folder: str, name: str) -> str:
     """Return the name of something in a folder, relative to the root; an empty folder is the root itself."""
     return f"{folder}/{name}" if folder and name else folder or name

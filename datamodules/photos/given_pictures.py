@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.csv_photos import CsvPhotos
-from headstart.datamodules.photos.folder_listing import (
-    EMPTY,
-    count_kinds,
-    is_photo,
-    join,
-    list_kinds,
-    read_folder,
-    read_nested,
-)
+from headstart.datamodules.photos.folder_listing import count_kinds, is_photo, list_classes, list_kinds
 from headstart.datamodules.photos.hugging_face_dataset import SAVED, HuggingFaceDataset
 from headstart.datamodules.photos.hugging_face_files import FORMATS
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
@@ -107,26 +99,16 @@ def _in_folder(root: Path) -> Photos:
 
     Their labels are the folders that hold them, as in `ClassFolders`; without pictures in the folder itself.
     """
-    top = read_folder(root)
-    found = {"": top} | {name: read_folder(root / name, root) for name in top.folders}
-    left_out = {join(folder, name): kind for folder, each in found.items() for name, kind in each.others.items()}
-    for folder in top.folders:
-        for nested in found[folder].folders:
-            left_out |= read_nested(root / folder / nested, join(folder, nested))
-        if not found[folder].photos:
-            left_out[folder] = EMPTY
-
-    listed = [(folder, each.photos) for folder, each in found.items() if each.photos]
-    if not listed:
+    photos, left_out = list_classes(root, beside=True)
+    if not photos:
         instead = f"; it holds {list_kinds(count_kinds(left_out))}" if left_out else ""
         raise UserError(f"there are none in {str(root)!r}{instead}; give a folder of pictures, files or arrays")
-    below = [join(folder, name) for folder, photos in listed for name in photos]
-    labels, classes = [0] * len(below), ["photos"]
-    if listed[0][0]:
-        labels = [label for label, (_, photos) in enumerate(listed) for _ in photos]
-        classes = [folder for folder, _ in listed]
-    names = [str(root.absolute() / name) for name in below]
-    return PhotoFiles(Path("/"), names, labels, classes, left_out)
+
+    names = [str(root.absolute() / name) for listed in photos.values() for name in listed]
+    if "" in photos:
+        return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"], left_out)
+    labels = [label for label, listed in enumerate(photos.values()) for _ in listed]
+    return PhotoFiles(Path("/"), names, labels, [*photos], left_out)
 
 
 class _Arrays(Pictures):

@@ -10,7 +10,6 @@ from typing import Any
 
 from jsonargparse.typing import OpenUnitInterval
 
-from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.hugging_face_files import (
     METADATA,
     PHOTOS,
@@ -20,7 +19,7 @@ from headstart.datamodules.photos.hugging_face_files import (
     require_all_used,
 )
 from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos, read_labels
-from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.photo_source import Photos, SplitSource
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
 

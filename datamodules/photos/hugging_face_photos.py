@@ -1,25 +1,70 @@
-"""Photos in a table of the package datasets, and their labels."""
+"""Photos in a table of the package datasets, their labels, and names in little memory."""
 
 from __future__ import annotations
 
 import copy
-import errno
 import hashlib
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.numbered_names import NumberedNames
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
+
+
+class NumberedNames(Sequence[str]):
+    """Names such as `train/17`: a title and a number.
+
+    Args:
+        titles: The titles.
+        which: Index of each name's title.
+        numbers: Number of each name.
+    """
+
+    def __init__(self, titles: Sequence[str], which: NDArray[np.int32], numbers: NDArray[np.int64]) -> None:
+        self.titles = titles
+        self.which = which
+        self.numbers = numbers
+
+    @classmethod
+    def of_sizes(cls, sizes: Mapping[str, int]) -> NumberedNames:
+        """Return the names of pictures that are numbered from 0 under each title.
+
+        Args:
+            sizes: Number of pictures by title.
+        """
+        which = np.repeat(np.arange(len(sizes), dtype=np.int32), [*sizes.values()])
+        numbers = np.concatenate([np.arange(size) for size in sizes.values()])
+        return cls([*sizes], which, numbers)
+
+    def take(self, indices: NDArray[np.int64]) -> NumberedNames:
+        """Return some of the names, in the order of their indices."""
+        return NumberedNames(self.titles, self.which[indices], self.numbers[indices])
+
+    def __len__(self) -> int:
+        """Return the number of names."""
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name."""
+        return (f"{self.titles[which]}/{number}" for which, number in zip(self.which, self.numbers, strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> NumberedNames: ...
+    def __getitem__(self, index: int | slice) -> str | NumberedNames:
+        """Return one name, or a slice of them."""
+        if isinstance(index, slice):
+            return NumberedNames(self.titles, self.which[index], self.numbers[index])
+        return f"{self.titles[self.which[index]]}/{self.numbers[index]}"
 
 
 class HuggingFacePhotos(Photos):
@@ -48,27 +93,20 @@ class HuggingFacePhotos(Photos):
         self.labels = np.array(labels, dtype=np.int64)
         self.names: NumberedNames = NumberedNames.of_sizes(sizes)
         self.classes = tuple(classes)
-        # Of 32 bytes each; empty until it is digested.
-        self._known = np.zeros(len(self.labels), "S32")
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo, whose bytes must be those that were digested, if any were."""
         content, path = self._cell(index)
-        digest = self._known[index].ljust(32, b"\0").hex() if self._known[index] else None
-        if content is None:
-            return decode(read_digested(path, digest))
-        if digest is not None and hashlib.sha256(content).hexdigest() != digest:
-            raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
-        return decode(io.BytesIO(content))
+        return decode(read_digested(path if content is None else content, self.known_digest(index)))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""
-        if not self._known[index]:
-            content, path = self._cell(index)
-            digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
-            self._known[index] = bytes.fromhex(digest)
-        known: bytes = self._known[index].ljust(32, b"\0")
-        return known.hex()
+        if (known := self.known_digest(index)) is not None:
+            return known
+        content, path = self._cell(index)
+        digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+        self.known[index] = bytes.fromhex(digest)
+        return digest
 
     def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
         """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
@@ -76,8 +114,7 @@ class HuggingFacePhotos(Photos):
         photos.dataset = self.dataset.select(indices)
         photos.labels = self.labels[indices]
         photos.names = self.names.take(indices)
-        photos._known = self._known[indices]
-        photos._digested = None
+        photos._known = self.known[indices]
         return photos
 
     def _cell(self, index: int) -> tuple[bytes | None, str]:

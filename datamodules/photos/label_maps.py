@@ -12,7 +12,7 @@ from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
 from headstart.datamodules.photos.folder_listing import read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from headstart.datamodules.photos.picture_decoding import turn_upright
-from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
+from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError, require_different
 
@@ -106,9 +106,9 @@ class MapFolders(PhotoSource):
                 raise UserError(f"root: {split / kind} holds {count} files of the name {stem}; leave one of each")
 
         photos, maps = (
-            {Path(name).stem: f"{kind}/{name}" for name in folder.photos} for kind, folder in folders.items()
+            {Path(name).stem: split / kind / name for name in folder.photos} for kind, folder in folders.items()
         )
-        alone = [(photos | maps)[stem] for stem in sorted(set(photos) ^ set(maps))]
+        alone = [(photos | maps)[stem].relative_to(split) for stem in sorted(set(photos) ^ set(maps))]
         if alone:
             raise UserError(
                 f"root: {len(alone)} files of {split} have no partner of the same name in images/ or masks/, "
@@ -142,6 +142,7 @@ class TorchvisionSegmentation(TorchvisionSource):
         self, name: Literal["VOCSegmentation", "OxfordIIITPet"], root: str | None = None, download: bool = False
     ) -> None:
         super().__init__(name, f"datasets/torchvision/{name}-maps", root, download)
+        self.name = name
 
     def splits(self) -> tuple[Arguments, Arguments]:
         """Return the arguments of torchvision's class for both splits."""
@@ -153,24 +154,14 @@ class TorchvisionSegmentation(TorchvisionSource):
     def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
         """List the photos and label maps of a data set."""
         if self.name == "VOCSegmentation":
-            return self._pair(dataset.images, dataset.masks, VOC_CLASSES)
-        return self._pair(dataset._images, dataset._segs, ("background", "pet"), {1: 1, 2: 0, 3: NO_CLASS})
-
-    def _pair(
-        self,
-        photos: Sequence[str | Path],
-        maps: Sequence[str | Path],
-        classes: Sequence[str],
-        values: Mapping[int, int] | None = None,
-    ) -> Photos:
-        listed, of_maps = ([Path(path).relative_to(self.root).as_posix() for path in paths] for paths in (photos, maps))
-        return pair(self.root, listed, of_maps, classes, values)
+            return pair(self.root, dataset.images, dataset.masks, VOC_CLASSES)
+        return pair(self.root, dataset._images, dataset._segs, ("background", "pet"), {1: 1, 2: 0, 3: NO_CLASS})
 
 
 def pair(
     root: Path,
-    photos: Sequence[str],
-    maps: Sequence[str],
+    photos: Sequence[str | Path],
+    maps: Sequence[str | Path],
     classes: Sequence[str],
     values: Mapping[int, int] | None = None,
 ) -> Photos:
@@ -178,11 +169,12 @@ def pair(
 
     Args:
         root: Folder that the names are relative to.
-        photos: Names of the photos.
-        maps: Names of their label maps.
+        photos: Paths of the photos.
+        maps: Paths of their label maps.
         classes: Names of the classes.
         values: Label of each value of a map; by default the value itself.
     """
-    paired = PhotoFiles(root, photos, [0] * len(photos), classes)
-    paired.maps = MapFiles(root, maps, classes, values)
+    names, of_maps = ([Path(path).relative_to(root).as_posix() for path in paths] for paths in (photos, maps))
+    paired = PhotoFiles(root, names, [0] * len(names), classes)
+    paired.maps = MapFiles(root, of_maps, classes, values)
     return paired

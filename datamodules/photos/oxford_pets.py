@@ -1,16 +1,12 @@
 """The photos of cats and dogs of the Oxford-IIIT Pet data set."""
 
-from pathlib import Path
+from typing import Any
 
-from headstart.datamodules.photos.download import FetchedSource, explain_download_errors
-from headstart.datamodules.photos.folder_listing import require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles
-from headstart.output.errors import UserError
-
-TARGET = "binary-category"
+from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
 
 
-class OxfordPets(FetchedSource):
+class OxfordPets(TorchvisionSource):
     """Oxford-IIIT Pet with two classes, cat and dog; training on `trainval`, validation on `test`.
 
     Args:
@@ -20,44 +16,21 @@ class OxfordPets(FetchedSource):
 
     name = "oxford_pets"
     subfolder = "oxford-iiit-pet"
+    in_one_archive = True
 
     def __init__(self, root: str | None = None, download: bool = False) -> None:
-        super().__init__(root, "datasets", download)
+        super().__init__("OxfordIIITPet", "datasets", root, download)
 
-    def fill(self, partial: Path) -> Path:
-        """Download the data set with torchvision."""
-        from torchvision.datasets import OxfordIIITPet
+    def splits(self) -> tuple[Arguments, Arguments]:
+        """Return the arguments of torchvision's class for both splits."""
+        train, validation = ({"split": split, "target_types": "binary-category"} for split in ("trainval", "test"))
+        return train, validation
 
-        with explain_download_errors("the Oxford-IIIT Pet data set"):
-            OxfordIIITPet(partial, target_types=TARGET, download=True)
-        return partial / self.subfolder
-
-    def train(self) -> PhotoFiles:
-        """List the photos of the `trainval` split."""
-        return self._read("trainval")
-
-    def validation(self) -> PhotoFiles:
-        """List the photos of the `test` split."""
-        return self._read("test")
-
-    def _read(self, split: str) -> PhotoFiles:
-        folder = self.root / self.subfolder
-        require_folder(folder, f"give the folder that holds {self.subfolder}/, or fetch it with download=true")
-        from torchvision.datasets import OxfordIIITPet  # slow to import, and other sources are named without it
-
-        try:
-            dataset = OxfordIIITPet(self.root, split=split, target_types=TARGET)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise _incomplete(folder, str(error)) from error
-        # torchvision offers the labels in public only along with decoded photos.
-        paths: list[Path] = dataset._images
-        labels: list[int] = dataset._bin_labels
-        missing = [path.name for path in paths if not path.is_file()]
+    def convert(self, dataset: Any) -> PhotoFiles:  # noqa: ANN401 - one of torchvision's classes
+        """List the photos of a data set; torchvision offers the labels in public only along with decoded photos."""
+        missing = [path.name for path in dataset._images if not path.is_file()]
         if missing:
-            raise _incomplete(folder, f"{len(missing)} photos of the {split} split are missing, {missing[0]} first")
-        names = [path.relative_to(folder).as_posix() for path in paths]
-        return PhotoFiles(folder, names, labels, dataset.bin_classes)
-
-
-def _incomplete(folder: Path, reason: str) -> UserError:
-    return UserError(f"root: {folder} is incomplete ({reason}); remove it, then fetch it with download=true")
+            raise FileNotFoundError(f"{len(missing)} photos are missing, {missing[0]} first")
+        folder = self.root / self.subfolder
+        names = [path.relative_to(folder).as_posix() for path in dataset._images]
+        return PhotoFiles(folder, names, dataset._bin_labels, dataset.bin_classes)

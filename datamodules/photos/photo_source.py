@@ -1,4 +1,4 @@
-"""Labelled photos: one split of a data set, and the sources of a training and a validation split."""
+"""Labelled photos: one split of a data set, the sources of a training and a validation split, and a seeded split."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from headstart.datamodules.photos.folder_listing import warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
+from headstart.store.feature_table import HexDigests, pack
 from headstart.store.file_digests import digest_files
 
 
@@ -78,15 +79,13 @@ class PhotoSubset(PicturePart, Photos):
 class PictureFiles(Pictures):
     """Pictures in files; what is decoded later must be the bytes that were digested."""
 
-    _known: dict[int, str]
-
     @abstractmethod
     def path(self, index: int) -> str:
         """Return the absolute path of one picture's file."""
 
     def open(self, index: int) -> BinaryIO:
         """Read the bytes of one file, and check that they are those that were digested, if any were."""
-        return read_digested(self.path(index), self._known.get(index))
+        return read_digested(self.path(index), self.known_digest(index))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one file."""
@@ -95,10 +94,9 @@ class PictureFiles(Pictures):
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest the bytes of some files, each once."""
         requested = list(indices)
-        missing = [index for index in dict.fromkeys(requested) if index not in self._known]
-        computed = digest_files([self.path(index) for index in missing], cache)
-        self._known.update(zip(missing, computed, strict=True))
-        return [self._known[index] for index in requested]
+        if missing := [index for index in dict.fromkeys(requested) if not self.known[index]]:
+            self.known[missing] = pack(digest_files([self.path(index) for index in missing], cache))
+        return [HexDigests(self.known)[index] for index in requested]
 
 
 class PhotoFiles(PictureFiles, Photos):
@@ -125,7 +123,6 @@ class PhotoFiles(PictureFiles, Photos):
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.classes = tuple(classes)
-        self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
@@ -140,10 +137,9 @@ class PhotoFiles(PictureFiles, Photos):
         # A class that decodes files in another way may know more of each than its name.
         if type(self) is not PhotoFiles:
             return super().part(indices)
-        photos = PhotoFiles(
-            self.root, [self.names[index] for index in indices], self.labels[indices].tolist(), self.classes
-        )
-        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        names, labels = [self.names[index] for index in indices], self.labels[indices].tolist()
+        photos = PhotoFiles(self.root, names, labels, self.classes)
+        photos._known = self.known[indices]
         return photos
 
 
@@ -188,6 +184,85 @@ class PhotoSource(ABC):
     def both(self) -> tuple[Photos, Photos]:
         """Return the training and the validation photos, listed once where they are listed together."""
         return self.train(), self.validation()
+
+
+class SplitSource(PhotoSource):
+    """A data set whose splits are listed together; where there is one alone, a seeded part is held out for validation.
+
+    Attributes:
+        validation_fraction: Share of each class that is held out; None for nothing.
+        split_seed: Seed of the choice.
+    """
+
+    validation_fraction: float | None = None
+    split_seed: int = 0
+
+    @abstractmethod
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """Return the training and the validation photos; None where the latter are a part of the former."""
+
+    def train(self) -> Photos:
+        """List the training photos."""
+        train, validation = self.splits()
+        return train if validation is not None or self.validation_fraction is None else self._split(train, held=False)
+
+    def validation(self) -> Photos:
+        """List the validation photos."""
+        train, validation = self.splits()
+        return self._split(train, held=True) if validation is None else validation
+
+    def both(self) -> tuple[Photos, Photos]:
+        """Return the photos of both splits, listed once."""
+        if (type(self).train, type(self).validation) != (SplitSource.train, SplitSource.validation):
+            # A class of the user's own returns others.
+            return super().both()
+        train, validation = self.splits()
+        if validation is None:
+            return self._split(train, held=False), self._split(train, held=True)
+        return train, validation
+
+    def _split(self, photos: Photos, held: bool) -> Photos:
+        if self.validation_fraction is None:
+            raise UserError(
+                f"validation_fraction: required, since all photos of {self.name} are for training; "
+                "give a share to hold out, such as 0.2"
+            )
+        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
+        return photos.subset(np.flatnonzero(chosen == held))
+
+
+def hold_out(
+    names: Sequence[str], labels: NDArray[np.int64], classes: Sequence[str], fraction: float, seed: int
+) -> NDArray[np.bool_]:
+    """Choose the photos that are held out for validation, the same share of every class.
+
+    A digest of the seed and the name ranks the photos. The choice is thus the same on every system and with every
+    version of NumPy.
+
+    Args:
+        names: Name of each photo, unique, `[samples]`.
+        labels: Class of each photo, `[samples]`.
+        classes: Names of the classes.
+        fraction: Share of every class that is held out; at least one photo is, and at least one is not.
+        seed: Seed of the choice.
+
+    Returns:
+        Whether each photo is held out, `[samples]`.
+
+    Raises:
+        UserError: A class has fewer than two photos.
+    """
+    held = np.zeros(len(names), dtype=np.bool_)
+    for label, title in enumerate(classes):
+        members = np.flatnonzero(labels == label).tolist()
+        if len(members) < 2:
+            raise UserError(
+                f"class {title} needs two or more photos, to hold some out for validation; it has {len(members)}"
+            )
+        ranks = {i: hashlib.sha256(f"{seed}/{names[i]}".encode(errors="surrogateescape")).digest() for i in members}
+        size = min(max(round(fraction * len(members)), 1), len(members) - 1)
+        held[sorted(members, key=ranks.__getitem__)[:size]] = True
+    return held
 
 
 def require_classes(photos: Photos, split: str, warns: bool = True) -> None:

@@ -158,11 +158,11 @@ def without_warnings() -> Iterator[None]:
         yield
 
 
-def read_digested(file: str, digest: str | None) -> BinaryIO:
+def read_digested(file: str | bytes, digest: str | None) -> BinaryIO:
     """Read a file, whose bytes must be those that were digested: its rows are stored by that digest.
 
     Args:
-        file: Its path.
+        file: Its path, or its bytes.
         digest: SHA-256 of its bytes; None if they were never digested.
 
     Returns:
@@ -171,7 +171,7 @@ def read_digested(file: str, digest: str | None) -> BinaryIO:
     Raises:
         OSError: It cannot be read or has other bytes now; with an `errno`.
     """
-    content = Path(file).read_bytes()
+    content = Path(file).read_bytes() if isinstance(file, str) else file
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
         raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
     return io.BytesIO(content)

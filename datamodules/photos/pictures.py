@@ -13,7 +13,7 @@ from PIL import Image
 
 from headstart.datamodules.photos.picture_decoding import DECODING
 from headstart.modules.provenance import own_digests
-from headstart.store.feature_table import HexDigests, pack
+from headstart.store.feature_table import Digests, HexDigests, pack
 from headstart.store.json_digest import digest_of
 
 # Pictures that are digested at once: what waits for a thread takes more memory than a digest.
@@ -30,7 +30,7 @@ class Pictures(ABC):
 
     kind = "photo"
     names: Sequence[str]
-    _digested: Sequence[str] | None = None
+    _known: Digests | None = None
     # It is digested once, and goes along to other processes, which may have loaded other modules.
     _own_code: str | None = None
 
@@ -96,15 +96,26 @@ class Pictures(ABC):
         Args:
             cache: The cache folder, which remembers the digests of files that have not changed since.
         """
-        if self._digested is None:
-            spans = [range(len(self))[first : first + SPAN] for first in range(0, len(self), SPAN)]
-            packed = [pack(self.digest_some(span, cache)) for span in spans]
-            self._digested = HexDigests(np.concatenate([np.empty(0, "S32"), *packed]))
-        return self._digested
+        missing = np.flatnonzero(self.known == b"")
+        for first in range(0, len(missing), SPAN):
+            span = missing[first : first + SPAN]
+            self.known[span] = pack(self.digest_some(span.tolist(), cache))
+        return HexDigests(self.known)
+
+    @property
+    def known(self) -> Digests:
+        """The digests that are known, 32 bytes each, and empty bytes for other pictures, `[samples]`."""
+        if self._known is None:
+            self._known = np.zeros(len(self), "S32")
+        return self._known
+
+    def known_digest(self, index: int) -> str | None:
+        """Return the digest of one picture; None if it is not known."""
+        return HexDigests(self.known)[index] if self.known[index] else None
 
     def set_digests(self, digests: Sequence[str]) -> None:
         """Set the digests of all pictures, where they are known."""
-        self._digested = digests
+        self._known = pack(digests)
 
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest some pictures, side by side.
@@ -117,19 +128,16 @@ class Pictures(ABC):
             return list(pool.map(self.digest, indices))
 
 
-class PicturePart(Pictures):
-    """Some of other pictures.
+class OfOthers(Pictures):
+    """Pictures that are made of others.
 
     Args:
-        pictures: The pictures to select from.
-        indices: Indices of the selected ones.
+        pictures: The others.
     """
 
-    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
+    def __init__(self, pictures: Pictures) -> None:
         self.pictures = pictures
-        self.indices = indices
         self.kind = pictures.kind
-        self.names = [pictures.names[index] for index in indices]
 
     @property
     def own_code(self) -> str:
@@ -140,6 +148,20 @@ class PicturePart(Pictures):
     def decoding(self) -> str:
         """Name of the function that decodes the pictures."""
         return self.pictures.decoding
+
+
+class PicturePart(OfOthers):
+    """Some of other pictures.
+
+    Args:
+        pictures: The pictures to select from.
+        indices: Indices of the selected ones.
+    """
+
+    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
+        super().__init__(pictures)
+        self.indices = indices
+        self.names = [pictures.names[index] for index in indices]
 
     def read(self, index: int) -> Image.Image:
         """Decode one of the selected pictures."""

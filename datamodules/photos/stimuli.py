@@ -26,7 +26,6 @@ class Stimuli(PictureFiles):
     def __init__(self, names: Sequence[str], paths: Sequence[Path]) -> None:
         self.names = names
         self.paths = paths
-        self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one stimulus.

@@ -1,5 +1,7 @@
-"""The image classification data sets of torchvision, by name."""
+"""The data sets of torchvision: their base class, and those of image classification, by name."""
 
+from abc import abstractmethod
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,13 @@ import numpy as np
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.dataset_photos import DatasetPhotos, class_names
-from headstart.datamodules.photos.held_out import hold_out
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
-from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
-from headstart.output.errors import UserError
+from headstart.datamodules.photos.download import FetchedSource
+from headstart.datamodules.photos.folder_listing import require_folder
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, hold_out
+from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
+
+Arguments = dict[str, Any]
 
 
 def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
@@ -57,6 +61,72 @@ BY_HAND = ("ImageNet",)
 FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
 
 
+class TorchvisionSource(FetchedSource):
+    """A data set of torchvision.
+
+    Args:
+        kind: Name of torchvision's class.
+        inside: Path in the cache folder.
+        root: Folder that torchvision's class has as its root; by default that in the cache folder.
+        download: Whether the data set is fetched where its folder is missing or empty.
+    """
+
+    # Whether one download fetches all splits.
+    in_one_archive = False
+
+    def __init__(self, kind: str, inside: str, root: str | None, download: bool) -> None:
+        super().__init__(root, inside, download)
+        self.kind = kind
+
+    @abstractmethod
+    def splits(self) -> tuple[Arguments, Arguments | None]:
+        """Return the arguments of torchvision's class for the training and the validation photos, if there are any."""
+
+    @abstractmethod
+    def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
+        """Return the photos of an opened data set; an OSError where some are missing."""
+
+    def train(self) -> Photos:
+        """List the training photos."""
+        return self._read(self.splits()[0])
+
+    def validation(self) -> Photos:
+        """List the validation photos."""
+        arguments = self.splits()[1]
+        if arguments is None:
+            raise UserError(f"name: torchvision's {self.kind} has no validation split; give validation_fraction")
+        return self._read(arguments)
+
+    def fill(self, partial: Path) -> Path:
+        """Download the data set with torchvision."""
+        try:
+            for arguments in self.splits()[: 1 if self.in_one_archive else 2]:
+                if arguments is not None:
+                    self._open(partial, {**arguments, "download": True})
+        except (OSError, HTTPException, RuntimeError) as error:
+            raise UserError(
+                f"download: torchvision cannot fetch {self.kind} ({reason_of(error)}); "
+                "set root to a folder that holds a local copy"
+            ) from error
+        return partial / self.subfolder
+
+    def _read(self, arguments: Arguments) -> Photos:
+        folder = self.root / self.subfolder
+        require_folder(folder, f"give the folder that holds torchvision's {self.kind}, or fetch it with download=true")
+        try:
+            return self.convert(self._open(self.root, arguments))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UserError(
+                f"root: torchvision finds no complete {self.kind} in {folder} ({reason_of(error)}); "
+                "download=true fills a missing or empty folder only"
+            ) from error
+
+    def _open(self, root: Path, arguments: Arguments) -> Any:  # noqa: ANN401 - one of torchvision's classes
+        from torchvision import datasets  # slow to import, and sources are listed without it
+
+        return getattr(datasets, self.kind)(str(root), **arguments)
+
+
 class TorchvisionDataset(TorchvisionSource):
     """A classification data set of torchvision.
 
@@ -84,6 +154,7 @@ class TorchvisionDataset(TorchvisionSource):
         split_seed: Seed = 0,
     ) -> None:
         super().__init__(name, f"datasets/torchvision/{name}", root, download)
+        self.name = name
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 

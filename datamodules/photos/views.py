@@ -6,14 +6,14 @@ from pathlib import Path
 
 from PIL import Image
 
-from headstart.datamodules.photos.pictures import Pictures
+from headstart.datamodules.photos.pictures import OfOthers, Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
 # Part of the names of stored views. Change it whenever the augmentation changes.
 AUGMENTATION = "random resized crop, horizontal flip"
 
 
-class Views(Pictures):
+class Views(OfOthers):
     """Every photo as it is, then every photo in a second view, and so on. View k of photo i is at k * photos + i.
 
     All views but the first are random resized crops, half of them flipped horizontally, by the defaults of
@@ -27,36 +27,25 @@ class Views(Pictures):
     """
 
     def __init__(self, photos: Pictures, views: int, seed: int, preprocessing: Preprocessing) -> None:
-        self.photos = photos
+        super().__init__(photos)
         self.seed = seed
         self.preprocessing = preprocessing
-        self.kind = photos.kind
         self.names = [f"{name}{f' (view {view})' if view else ''}" for view in range(views) for name in photos.names]
-
-    @property
-    def own_code(self) -> str:
-        """Digest of the code that decodes the photos."""
-        return self.photos.own_code
-
-    @property
-    def decoding(self) -> str:
-        """Name of the function that decodes the photos."""
-        return self.photos.decoding
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo, and augment it for another view than the first."""
-        view, photo_index = divmod(index, len(self.photos))
-        photo = self.photos.read(photo_index)
-        return self._augment(photo, self._name(self.photos.digests()[photo_index], view)) if view else photo
+        view, photo_index = divmod(index, len(self.pictures))
+        photo = self.pictures.read(photo_index)
+        return self._augment(photo, self._name(self.pictures.digests()[photo_index], view)) if view else photo
 
     def digest(self, index: int) -> str:
         """Digest a photo's content, and for another view than the first the seed of its augmentation."""
-        view, photo_index = divmod(index, len(self.photos))
-        return self._name(self.photos.digest(photo_index), view)
+        view, photo_index = divmod(index, len(self.pictures))
+        return self._name(self.pictures.digest(photo_index), view)
 
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest some views, each photo once."""
-        known = self.photos.digests(cache)
+        known = self.pictures.digests(cache)
         return [self._name(known[index % len(known)], index // len(known)) for index in indices]
 
     def _name(self, digest: str, view: int) -> str:

@@ -12,9 +12,8 @@ from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import find_source
-from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.near_duplicates import find_alike
-from headstart.datamodules.photos.photo_source import Photos, require_classes
+from headstart.datamodules.photos.photo_source import Photos, SplitSource, require_classes
 from headstart.output.errors import UserError, prefix_errors
 
 DEMO_SIZE = 60

@@ -70,10 +70,8 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                 raise UserError("no pixel of its label maps has a class")
 
             title = f"pixels of {target.name}"
-            with table.taken(sample, wait=True):
-                if not table.has(sample):
-                    row, notes = compute_pixels(network, photos.rows, classes, policy, per_photo, seed, title)
-                    table.write(sample, row, notes, {})
+            given = (network, photos.rows, classes, policy, per_photo, seed, title)
+            table.compute_once(sample, lambda: (*compute_pixels(*given), {}))
             stored_rows = table.find(sample)
         stored = stored_rows.gather()
 

@@ -34,6 +34,14 @@ WAIT = ("LogisticRegression", "ScikitLearnClassifier")
 OPTIONS = {"LoRA": {"rank": 1}}
 
 
+@pytest.fixture(autouse=True)
+def nothing_to_verify(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify no folded network, by numbers that are not there, and look at no generator of the GPU."""
+    monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
+    generators = SimpleNamespace(in_use=nullcontext, fingerprint=lambda: "")
+    monkeypatch.setattr(modules.method_state, "GlobalGenerators", lambda *_: generators)
+
+
 def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> SampleStream:
     """Build a stream as it is when its rows have been read."""
     inputs, labels = (part[0] for part in _draw(kind))
@@ -63,11 +71,6 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
     kind: type[SampleStream], inputs: str, orderings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(photo_data, "_spare_bytes", lambda device: 10**9)
-    # Once for each method, by numbers that are not there.
-    monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
-    # torch has no generator for a GPU that is not there.
-    generators = SimpleNamespace(in_use=nullcontext, fingerprint=lambda: "")
-    monkeypatch.setattr(modules.method_state, "GlobalGenerators", lambda *_: generators)
     names = [name for name, method in METHODS.items() if inputs in method.inputs and name not in WAIT]
     comparison = Comparison(
         modules.GradientDescent(), {name: getattr(modules, name)(**OPTIONS.get(name, {})) for name in names}
@@ -107,11 +110,7 @@ def test_a_copy_waits_from_memory_that_is_not_pinned(source: Any, target: Any, n
         assert len(waits.noted) == 1
 
 
-def test_a_folded_tail_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
-    # torch has no generator for a GPU that is not there.
-    generators = SimpleNamespace(in_use=nullcontext, fingerprint=lambda: "")
-    monkeypatch.setattr(modules.method_state, "GlobalGenerators", lambda *_: generators)
+def test_a_folded_tail_waits_for_nothing() -> None:
     backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
     parts = cut(backbone, "features.14")
     # Full precision: torch casts automatically only on devices that exist.

@@ -23,6 +23,7 @@ from headstart.tests.material.arena import make_entry
 
 SetUp = Callable[..., SampleStream]
 UNNAMED = {"width_mult": 0.25, "num_classes": 60}
+NARROWED = {"weights": "narrow.safetensors"}
 NARROW = {"name": "mobilenet_v2", "width_mult": 0.25}
 
 
@@ -33,18 +34,13 @@ def registry(tmp_path: Path) -> Path:
     network = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25, "num_classes": 7}).network(5)
     save_file(build(network)[0].state_dict(), tmp_path / "narrow.safetensors")
     entries = [
-        make_entry("from file", "features.18", "pool", 1280, weights="narrow.safetensors", model_parameters=NARROW),
+        make_entry("from file", "features.18", "pool", 1280, **NARROWED, model_parameters=NARROW),
         make_entry("drawn", "classifier", "flatten", 1280, model_parameters=NARROW),
-        make_entry("halfway", "features.6", "pool", 8, weights="narrow.safetensors", model_parameters=NARROW),
+        make_entry("halfway", "features.6", "pool", 8, **NARROWED, model_parameters=NARROW),
         make_entry("clip", "visual", "flatten", 8, source="open_clip"),
         make_entry("own", "fc", "flatten", 8, source="custom"),
         make_entry(
-            "what is called mobilenet_v2 elsewhere",
-            "classifier",
-            "flatten",
-            1280,
-            weights="narrow.safetensors",
-            model_parameters=UNNAMED,
+            "what is called mobilenet_v2 elsewhere", "classifier", "flatten", 1280, **NARROWED, model_parameters=UNNAMED
         ),
         make_entry("scaled", "classifier", "flatten", 1280, model_parameters=NARROW, forward_args={"scale": 2}),
     ]
@@ -98,27 +94,27 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
     assert stream.start().source_head is None
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"name": "from flie"}, "data.backbone.name: 'from flie' is not an entry of '.*'; it has from file"),
-        (
-            {"name": "mobilenet"},
-            "it has from file, drawn, halfway, clip, own, what is called mobilenet_v2 elsewhere, scaled",
-        ),
-        ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed with a registry"),
-        ({"name": "drawn", "model_args": {"width_mult": 1}}, "data.backbone.model_args: not allowed"),
-        ({"name": "drawn", "preprocessing": Preprocessing(64, 64)}, "data.backbone.preprocessing: not allowed"),
-        ({"name": "clip"}, "'clip' is of source 'open_clip'; entries of torchvision and timm are backbones"),
-        ({"name": "halfway"}, "data.backbone.name: 'halfway' takes embeddings at the layer 'features.6'"),
-        ({"name": "own"}, "'own' is of source 'custom'"),
-        ({"name": "scaled"}, "data.backbone.name: 'scaled' has forward_args"),
-        ({"name": "drawn", "registry": "absent.json"}, "data.backbone.registry: "),
-    ],
-)
-def test_mistakes(set_up: SetUp, registry: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        set_up(FeatureStream, backbone=BackboneSpec(**{"registry": str(registry), **options}))
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"name": "from flie"}, "data.backbone.name: 'from flie' is not an entry of '.*'; it has from file"),
+    (
+        {"name": "mobilenet"},
+        "it has from file, drawn, halfway, clip, own, what is called mobilenet_v2 elsewhere, scaled",
+    ),
+    ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed with a registry"),
+    ({"name": "drawn", "model_args": {"width_mult": 1}}, "data.backbone.model_args: not allowed"),
+    ({"name": "drawn", "preprocessing": Preprocessing(64, 64)}, "data.backbone.preprocessing: not allowed"),
+    ({"name": "clip"}, "'clip' is of source 'open_clip'; entries of torchvision and timm are backbones"),
+    ({"name": "halfway"}, "data.backbone.name: 'halfway' takes embeddings at the layer 'features.6'"),
+    ({"name": "own"}, "'own' is of source 'custom'"),
+    ({"name": "scaled"}, "data.backbone.name: 'scaled' has forward_args"),
+    ({"name": "drawn", "registry": "absent.json"}, "data.backbone.registry: "),
+]
+
+
+def test_mistakes(set_up: SetUp, registry: Path) -> None:
+    for options, message in MISTAKES:
+        with pytest.raises(UserError, match=message):
+            set_up(FeatureStream, backbone=BackboneSpec(**{"registry": str(registry), **options}))
 
 
 def test_missing_weights_are_named(set_up: SetUp, registry: Path) -> None:

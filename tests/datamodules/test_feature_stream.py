@@ -8,9 +8,7 @@ import pytest
 import torch
 
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -80,44 +78,6 @@ def test_a_common_offset_is_subtracted_and_source_logits_stay(set_up: SetUp, mon
         for start in [stream.start()]
     ]
     torch.testing.assert_close(*logits)
-
-
-@pytest.mark.slow
-def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[int]) -> None:
-    whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
-    parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
-    assert computed == [24, 12]
-    for seed, part in enumerate(parts):
-        indices = sample_validation(whole.validation_labels.numpy(), 7, seed)
-        assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
-    assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3
-
-
-def test_splits_share_their_features(set_up: SetUp, computed: list[int], photo_folder: Path) -> None:
-    class Swapped(ClassFolders):
-        def train(self) -> Photos:
-            return super().validation()
-
-        def validation(self) -> Photos:
-            return super().train()
-
-    first = set_up(FeatureStream, max_samples=12)
-    second = set_up(FeatureStream, photos=Swapped(str(photo_folder)), max_samples=12)
-    assert len(computed) == 2
-    assert torch.equal(first.train_inputs, second.validation_inputs)
-
-
-def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[int], photo_folder: Path) -> None:
-    set_up(FeatureStream)
-    photo, other = (photo_folder / "train" / "dark" / f"{i}.jpg" for i in (0, 1))
-    photo.write_bytes(other.read_bytes() + b"\0")
-    set_up(FeatureStream)
-    assert computed[2:] == [1]
-
-
-def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
-    with pytest.raises(TypeError, match="augment"):
-        set_up(FeatureStream, augment=True)
 
 
 def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[int], tmp_path: Path) -> None:

@@ -18,10 +18,12 @@ SMALL = Preprocessing(32, 32)
 CPU = torch.device("cpu")
 
 
-def make(root: Path, **options: Any) -> PhotoBatches:
-    batches = PhotoBatches(photos=ClassFolders(str(root)), backbone=BackboneSpec(), num_workers=0, **options)
+def make(root: Path, kind: type[PhotoBatches] = PhotoBatches, **options: Any) -> Any:
+    """Return batches of a folder, whose photos are loaded."""
+    batches = kind(photos=ClassFolders(str(root)), backbone=BackboneSpec(), num_workers=0, **options)
     batches.prepare_data()
     batches.setup("fit")
+    batches.load_photos(SMALL, CPU)
     return batches
 
 
@@ -29,7 +31,6 @@ def test_photos_are_fed_as_they_are_prepared_and_decoded_once(
     photo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = make(photo_folder, batch_size=10)
-    batches.load_photos(SMALL, CPU)
     photos = ClassFolders(str(photo_folder)).train()
     expected = {SMALL.prepare(photos.read(i)).tobytes(): int(photos.labels[i]) for i in range(len(photos))}
     fed = [(inputs, labels) for inputs, labels in batches.train_dataloader()]
@@ -47,9 +48,7 @@ def test_photos_are_fed_as_they_are_prepared_and_decoded_once(
         raise AssertionError("decoded again")
 
     monkeypatch.setattr("headstart.datamodules.photos.photo_source.decode", refuse)
-    again = make(photo_folder)
-    again.load_photos(SMALL, CPU)
-    assert torch.equal(again.train_inputs, batches.train_inputs)
+    assert torch.equal(make(photo_folder).train_inputs, batches.train_inputs)
 
 
 def test_bad_photos_are_named_or_left_out(photo_folder: Path) -> None:
@@ -58,9 +57,8 @@ def test_bad_photos_are_named_or_left_out(photo_folder: Path) -> None:
     for name in names:
         (photo_folder / name).write_bytes(b"no photo")
     with pytest.raises(UserError, match=r"data\.photos: 2 of 24 training photos cannot be decoded: train/dark/3.jpg"):
-        make(photo_folder).load_photos(SMALL, CPU)
+        make(photo_folder)
     batches = make(photo_folder, on_bad_image="skip")
-    batches.load_photos(SMALL, CPU)
     assert list(batches.unreadable) == names
     assert batches.train_labels.bincount().tolist() == [11, 11]
 
@@ -74,10 +72,7 @@ def test_photos_in_both_splits_are_named_or_kept(photo_folder: Path) -> None:
 
 def test_orderings_are_the_same_whichever_others_there_are(photo_folder: Path) -> None:
     def order(ordering: int, **options: Any) -> list[int]:
-        photos = ClassFolders(str(photo_folder))
-        batches = TargetBatches(photos=photos, backbone=BackboneSpec(), num_workers=0, batch_size=24, **options)
-        batches.setup("fit")
-        batches.load_photos(SMALL, CPU)
+        batches = make(photo_folder, TargetBatches, batch_size=24, **options)
         batches.train_inputs = torch.arange(24)
         batches.choose(ordering)
         ((indices, _),) = batches.train_dataloader()
@@ -95,16 +90,7 @@ def test_equal_photos_are_not_on_both_sides_of_a_selection(photo_folder: Path) -
     # An unreadable photo before the others moves their indices.
     (min(folder.iterdir()) / "#.jpg").write_text("no photo")
     for seed in range(4):
-        batches = TargetBatches(
-            photos=ClassFolders(str(photo_folder)),
-            backbone=BackboneSpec(),
-            num_workers=0,
-            on_bad_image="skip",
-            selection_share=0.25,
-            seed=seed,
-        )
-        batches.setup("fit")
-        batches.load_photos(SMALL, CPU)
+        batches = make(photo_folder, TargetBatches, on_bad_image="skip", selection_share=0.25, seed=seed)
         batches.select()
         selected, trained = (
             {photo.numpy().tobytes() for photo in photos} for photos in (batches.selection_inputs, batches.train_inputs)

@@ -1,10 +1,12 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
@@ -12,16 +14,52 @@ from torchvision.transforms._presets import ImageClassification
 from headstart.datamodules import row_computation
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_computation import RowComputer, best_precision, load
-from headstart.datamodules.row_request import Policy, pass_size
+from headstart.datamodules.row_computation import FrozenNetwork, RowComputer, best_precision, load
+from headstart.datamodules.row_request import Policy, RowRequest, pass_size
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
 
 MakeComputer = Callable[..., RowComputer]
 ALL = range(7)
+PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+
+
+class Network(nn.Module):
+    """Flattens a photo; the dropout before shows whether the network is in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))
+
+    def forward(self, photos: torch.Tensor) -> torch.Tensor:
+        rows: torch.Tensor = self.layer(photos)
+        return rows
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Stimuli:
+    generator = np.random.default_rng(0)
+    paths = [tmp_path / f"{i}.png" for i in ALL]
+    for path in paths:
+        Image.fromarray(generator.integers(0, 256, (8, 8, 3)).astype(np.uint8)).save(path)
+    return Stimuli([f"some/{path.name}" for path in paths], paths)
+
+
+@pytest.fixture
+def make_computer(pictures: Stimuli) -> MakeComputer:
+    torch.manual_seed(0)
+    network = Network()
+
+    def make() -> RowComputer:
+        layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
+        frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
+        return RowComputer(RowRequest(pictures, PLAIN), 0, frozen)
+
+    return make
 
 
 def network_of(computer: RowComputer) -> nn.Module:
@@ -41,11 +79,14 @@ def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.Monkey
         with torch.no_grad():
             expected = torch.cat([backbone.network(preset(photos.read(i))[None]) for i in range(24)])
 
-        frozen = load(spec, [], Policy(folded=True, device="cpu"))
-        exact = torch.from_numpy(RowComputer(photos, prepared, "float32", workers, frozen).compute(range(24)).rows)
+        policies = [Policy(precision, folded=True, device="cpu") for precision in ("float32", "bfloat16")]
+        requests = [RowRequest(photos, prepared, policy, spec) for policy in policies]
+        exact, coarse = (
+            torch.from_numpy(RowComputer(request, workers, load(request)).compute(range(24)).rows)
+            for request in requests
+        )
         torch.testing.assert_close(exact, expected, rtol=1e-4, atol=1e-5)
         # With eight bits of mantissa, a linear head sees the direction of a photo's features.
-        coarse = torch.from_numpy(RowComputer(photos, prepared, "bfloat16", workers, frozen).compute(range(24)).rows)
         assert coarse.dtype == torch.float32
         assert not torch.equal(coarse, exact)
         assert torch.cosine_similarity(exact, coarse).min() > 0.99

@@ -4,7 +4,6 @@ import errno
 import logging
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,12 @@ import pytest
 import torch
 from PIL import Image
 
-from headstart.datamodules import decoding, row_request
+from headstart.datamodules import row_request
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.row_computation import unpack
 from headstart.datamodules.row_request import NotStoredError, Resources, RowRequest, require_readable
-from headstart.datamodules.rows import find, label_maps
+from headstart.datamodules.rows import find
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.output.errors import UserError
@@ -251,13 +250,6 @@ def test_only_the_asked_for_photos_are_read(photo_folder: Path, tmp_path: Path) 
     assert len(find_in(tmp_path, features_of(photos.subset(np.arange(6)))).rows) == 6
 
 
-def test_label_maps_are_the_nearest_pixels(tmp_path: Path) -> None:
-    maps = NumberedPhotos(5)
-    rows = label_maps(SMALL, maps, Resources(tmp_path, "maps", 0)).rows
-    assert rows.shape == (5, 32, 32)
-    assert (np.asarray(rows) == np.arange(1, 6)[:, None, None]).all()
-
-
 def die(self: Photos, index: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -270,22 +262,6 @@ def test_end_of_a_decoding_process_is_reported_in_one_line(
     with pytest.raises(UserError, match=message) as caught:
         find_in(tmp_path, RowRequest(photos, SMALL), workers=1)
     assert "\n" not in str(caught.value)
-
-
-def test_this_process_decodes_where_shared_memory_is_short(
-    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(decoding, "_room", lambda: 1000)
-    monkeypatch.setattr(PhotoFiles, "read", in_process(os.getpid()))
-    assert len(find_in(tmp_path, RowRequest(photos, SMALL), workers=8).rows) == len(photos)
-
-
-def in_process(expected: int) -> Callable[..., Image.Image]:
-    def read(self: Photos, index: int) -> Image.Image:
-        assert os.getpid() == expected
-        return Image.new("RGB", (32, 32))
-
-    return read
 
 
 def test_digests_are_packed_as_they_are() -> None:

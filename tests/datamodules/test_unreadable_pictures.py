@@ -11,6 +11,7 @@ from PIL import Image
 
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.row_computation import RowComputer
+from headstart.datamodules.row_request import RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.tests.material.stored_rows import NumberedPhotos
@@ -25,7 +26,7 @@ FAULTS = [
 
 def test_unreadable_photos_are_noted_and_black(photo_folder: Path) -> None:
     for workers in (0, 2):
-        rows, notes, remarks = RowComputer(NumberedPhotos(70, (3, 66)), TINY, workers=workers).compute(range(70))
+        rows, notes, remarks = RowComputer(RowRequest(NumberedPhotos(70, (3, 66)), TINY), workers).compute(range(70))
         expected = [0 if index in (3, 66) else index + 1 for index in range(70)]
         assert (rows[:, 0] == np.array(expected)[:, None, None]).all()
         assert (notes, remarks) == ({}, {3: "no more bytes", 66: "OSError"})
@@ -33,7 +34,7 @@ def test_unreadable_photos_are_noted_and_black(photo_folder: Path) -> None:
     for content in (b"", b"not a photo", path.read_bytes()[:200]):
         path.write_bytes(content)
         photos = ClassFolders(str(photo_folder)).train()
-        _, _, remarks = RowComputer(photos, TINY, workers=0).compute(range(24))
+        _, _, remarks = RowComputer(RowRequest(photos, TINY), 0).compute(range(24))
         assert [photos.names[index] for index in remarks] == ["train/dark/3.jpg"]
 
 
@@ -45,7 +46,7 @@ def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(monkeypatch: pyte
     for error in FAULTS:
         reason = getattr(error, "strerror", None) or "memory does not suffice for it"
         with pytest.raises(UserError, match=rf"^photo 'photo 0' cannot be read at the moment \({reason}\); try again$"):
-            RowComputer(NumberedPhotos(3), TINY, workers=0).compute(range(3))
+            RowComputer(RowRequest(NumberedPhotos(3), TINY), 0).compute(range(3))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -60,6 +61,6 @@ def test_a_photo_that_fails_once_is_read_again(workers: int, tmp_path: Path, mon
 
     monkeypatch.setattr(NumberedPhotos, "read", fail_once)
     for error in (OSError("broken data stream"), MemoryError(), FAULTS[0]):  # noqa: B007 - it is raised above
-        rows, _, remarks = RowComputer(NumberedPhotos(20), TINY, workers=workers).compute(range(20))
+        rows, _, remarks = RowComputer(RowRequest(NumberedPhotos(20), TINY), workers).compute(range(20))
         assert (rows[:, 0] == np.arange(1, 21)[:, None, None]).all()
         assert not remarks

@@ -69,29 +69,42 @@ def test_logs_have_all_that_a_task_prints(engine: EngineOptions, tmp_path: Path)
         assert sorted(lines) == [f"{text} {how}" for how in ("below Python", "by a child", "logged", "printed")]
 
 
-@pytest.mark.parametrize("name", ["workers", pytest.param("ray", marks=pytest.mark.slow)])
-def test_a_killed_task_is_tried_again_once_and_named(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("workers", signal.SIGKILL),
+        ("workers", signal.SIGTERM),
+        pytest.param("ray", signal.SIGKILL, marks=pytest.mark.slow),
+    ],
+)
+def test_a_task_whose_process_is_ended_is_tried_again_once_and_named(
+    name: str,
+    number: signal.Signals,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    engine = choose(name, request)
-    (tmp_path / "once").mkdir()
-    (tmp_path / "ever").mkdir()
-    deaths = [Task(each, f"{TASKS}:die", (str(tmp_path / each), times)) for each, times in (("once", 1), ("ever", 9))]
-    outcomes = list(run_tasks([*deaths, *tasks("square", *range(6))], engine, logs=tmp_path / "logs"))
+    deaths = []
+    for each, times in (("once", 1), ("ever", 9)):
+        (tmp_path / each).mkdir()
+        deaths.append(Task(each, f"{TASKS}:die", (str(tmp_path / each), times, number)))
+    outcomes = run_tasks([*deaths, *tasks("square", *range(6))], choose(name, request), logs=tmp_path / "logs")
     ends = {outcome.task.name: outcome for outcome in outcomes}
     assert {each: outcome.error for each, outcome in ends.items() if outcome.error}.keys() == {"ever"}
     assert ends["once"].value == "2 attempts"
     assert ends["ever"].died
     assert len(list((tmp_path / "ever").iterdir())) == 2
-    error = capfd.readouterr().err
-    assert error.count("it is started again") == 2
+    assert capfd.readouterr().err.count("it is started again") == 2
+    with pytest.raises(UserError, match=r"^ever: it"):
+        ends["ever"].require()
     if name == "workers":
-        assert f"see {tmp_path / 'logs' / 'ever.log'}" in ends["ever"].error
+        assert ("it was terminated" in ends["ever"].error) == (number == signal.SIGTERM)
+        assert (f"see {tmp_path / 'logs' / 'ever.log'}" in ends["ever"].error) == (number == signal.SIGKILL)
         assert (tmp_path / "logs" / "ever.log").read_text() == "attempt 0\nattempt 1\n"
 
 
 def test_workers_live_for_all_tasks_and_share_processors_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.engines.options.count_processors", lambda: 7)
+    monkeypatch.setattr("headstart.engines.tasks.count_processors", lambda: 7)
     monkeypatch.setattr("headstart.engines.tasks.list_gpus", lambda: ["3", "5"])
     seen = [outcome.require() for outcome in run_tasks(tasks("show", *[None] * 6), EngineOptions(workers=2))]
     processes = {each["process"]: each["gpu"] for each in seen}

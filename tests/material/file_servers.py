@@ -1,5 +1,6 @@
 """A web server of files in memory, which can fail as servers and networks do."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ class FileServer:
     Attributes:
         url: Address, without a slash at its end.
         files: Their bytes.
-        failures: How often a path fails first, with this status; 0 cuts the answer off.
+        failures: How often a path fails first, with this status; 0 cuts the answer off, and a negative one waits for so
+            many seconds.
         takes_ranges: Whether parts of files are sent.
         has_tags: Whether an ETag is sent.
         requests: Number of requests, by method and path.
@@ -47,6 +49,8 @@ def serve_files() -> Iterator[FileServer]:
             served.requests[f"{self.command} {self.path}"] += 1
             failure = served.failures[self.path].pop(0) if served.failures.get(self.path) else None
             content = served.files.get(self.path)
+            if failure is not None and failure < 0:
+                time.sleep(-failure)
             if failure or content is None:
                 self.send_response(failure or 404)
                 self.send_header("Content-Length", "0")

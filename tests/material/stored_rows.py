@@ -21,7 +21,6 @@ SMALL = Preprocessing(resize=32, crop=32)
 NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
 ON_CPU = Policy(device="cpu")
 TAPS = [Tap("features.1", "pool", None), Tap("penultimate", "flatten", 1280)]
-Find = Callable[..., StoredRows]
 
 
 def features_of(pictures: Pictures) -> RowRequest:

@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: None
     Path("pictures", NAMES[BROKEN]).write_bytes(b"no picture")
 
 
-def run(*options: str) -> None:
-    main(["embed", "pictures", "--backbone.weights=embedded", "--num_workers=0", *options])
+def run(*options: str, pictures: str = "pictures") -> None:
+    main(["embed", pictures, "--backbone.weights=embedded", "--num_workers=0", *options])
 
 
 def expected() -> NDArray[np.float32]:
@@ -162,8 +163,6 @@ def test_unreadable_pictures_are_named_or_end_the_command(capsys: pytest.Capture
 def test_a_full_disk_leaves_nothing_half_written(
     suffix: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     run()
     capsys.readouterr()
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -178,31 +177,24 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--export=out.csv"], "export: 'out.csv' is given; endings are .npz, .safetensors, .parquet"),
-        (["--ray=auto", "--device=cuda"], "precision: the best one on cuda of the cluster is not known here"),
-        (["--workers=2", "--ray=auto"], "ray: tasks run in workers of this machine or on a cluster"),
-        (["--backbone.name=resnet19"], "backbone.name: 'resnet19' given"),
-        (["--export=pictures/b/10.png/out.npz"], "export: 'pictures/b/10.png' cannot be"),
-        (["--device=mps"], "device: torch cannot use mps on this machine; choose another"),
-    ],
-)
-def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert error_line(capsys, lambda: run(*options)).startswith(f"error: {message}")
+MISTAKES: dict[tuple[str, ...], str] = {
+    ("--export=out.csv",): "export: 'out.csv' is given; endings are .npz, .safetensors, .parquet",
+    ("--ray=auto", "--device=cuda"): "precision: the best one on cuda of the cluster is not known here",
+    ("--workers=2", "--ray=auto"): "ray: tasks run in workers of this machine or on a cluster",
+    ("--backbone.name=resnet19",): "backbone.name: 'resnet19' given",
+    ("--export=pictures/b/10.png/out.npz",): "export: 'pictures/b/10.png' cannot be",
+    ("--device=mps",): "device: torch cannot use mps on this machine; choose another",
+    ("--export=out.parquet",): "export: .parquet needs pyarrow; pip install 'headstart[datasets]'",
+}
 
 
-def test_mistakes_in_the_pictures(capsys: pytest.CaptureFixture[str]) -> None:
-    line = error_line(capsys, lambda: main(["embed", "nowhere", "--backbone.weights=embedded"]))
+def test_mistakes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for options, message in MISTAKES.items():
+        assert error_line(capsys, partial(run, *options)).startswith(f"error: {message}"), options
+    line = error_line(capsys, lambda: run(pictures="nowhere"))
     assert line.startswith("error: pictures: there is no folder nowhere")
-
-
-def test_parquet_without_its_package(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    line = error_line(capsys, lambda: run("--export=out.parquet"))
-    assert line == "error: export: .parquet needs pyarrow; pip install 'headstart[datasets]'"
 
 
 def test_a_feature_beyond_float16_is_no_infinity() -> None:
@@ -211,4 +203,4 @@ def test_a_feature_beyond_float16_is_no_infinity() -> None:
     photos = DrawnPets(train_size=4).train().subset(np.arange(3))
     columns = FeatureColumns(photos, "", StoredRows(rows, {}, {}), "float16")
     with pytest.raises(UserError, match=f"{re.escape(photos.names[1])} has a feature of 70000; export float32"):
-        list(columns.chunks())
+        columns.read(slice(None))

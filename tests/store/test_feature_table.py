@@ -4,14 +4,18 @@ import json
 import os
 import resource
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from headstart.store.feature_table import ABOUT, Digests, FeatureTable, StoreError, pack
+from headstart.output.files import replacing
+from headstart.store.feature_table import ABOUT, Computed, Digests, FeatureTable, StoreError, pack
 from headstart.store.part_file import Part, name_of
 
 KEY = {"network": None, "size": (3, 4)}
@@ -28,9 +32,7 @@ def rows_of(digests: Digests) -> NDArray[np.float32]:
 
 
 def write(table: FeatureTable, digests: Digests, remarks: dict[int, str] | None = None) -> Path:
-    with table.taken(digests, wait=False) as taken:
-        assert taken
-        table.write(digests, rows_of(digests), NOTES, remarks or {})
+    table.write(digests, rows_of(digests), NOTES, remarks or {})
     return table.folder / name_of(digests)
 
 
@@ -130,8 +132,7 @@ def test_rows_of_two_networks_or_shapes_are_no_table(table: FeatureTable) -> Non
     write(table, ALL[:3])
     others = ((ALL[3:5], rows_of(ALL[3:5]), {"weights": "others"}), (ALL[5:7], rows_of(ALL[5:7])[:, :4], NOTES))
     for digests, rows, notes in others:
-        with table.taken(digests, wait=True):
-            table.write(digests, rows, notes, {})
+        table.write(digests, rows, notes, {})
         table.find(ALL[:3])
         with pytest.raises(StoreError, match=r"of several networks or shapes\); remove it with headstart cache"):
             table.find(np.concatenate([ALL[:3], digests]))
@@ -144,15 +145,52 @@ def test_a_full_disk_leaves_nothing_half_written(table: FeatureTable) -> None:
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (700, limit[1]))
-        with (
-            table.taken(ALL[3:100], wait=False),
-            pytest.raises(StoreError, match=rf"^'{table.folder}' cannot be written \(File too large\)$"),
-        ):
-            table.write(ALL[3:100], rows_of(ALL[3:100]), NOTES, {})
+        with pytest.raises(StoreError, match=rf"^'{table.folder}' cannot be written \(File too large\)$"):
+            table.compute_once(ALL[3:100], lambda: (rows_of(ALL[3:100]), NOTES, {}))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, ignored)
     assert sorted(table.folder.iterdir()) == before
+
+
+def test_a_part_is_computed_by_one_process(table: FeatureTable, tmp_path: Path) -> None:
+    digests, other = ALL[:3], FeatureTable(tmp_path, KEY)
+    computed: Computed = (rows_of(digests), NOTES, {})
+
+    def compute() -> Computed:
+        assert other.compute_once(digests, lambda: pytest.fail("computed twice"), wait=False) is None
+        return computed
+
+    assert table.compute_once(digests, compute) == 3
+    assert other.compute_once(digests, lambda: pytest.fail("computed again")) == 0
+    assert np.array_equal(other.find(digests).gather().rows, computed[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs locks that a kill releases")
+def test_the_next_writer_removes_what_killed_ones_left(table: FeatureTable, tmp_path: Path) -> None:
+    write(table, ALL[:3])
+    code = (
+        "import os, sys; from pathlib import Path; from headstart.store.feature_table import *\n"
+        f"table, digests = FeatureTable(Path(sys.argv[1]), {KEY!r}), pack(['{0:064x}'])\n"
+        "kill = lambda *_: os.kill(os.getpid(), 9)\n"
+        "import headstart.store.feature_table as home; home.write_part = kill\n"
+        "table.compute_once(digests, lambda: (None, {}, {}))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == -signal.SIGKILL
+    left = sorted(path.suffix for path in table.folder.iterdir())
+    assert left == [".json", ".lock", ".partial", ".safetensors"]
+
+    # What another process holds stays.
+    (held := table.folder / f"{'9' * 9}.lock").touch()
+    with FileLock(held), replacing(table.folder / "part-written.safetensors") as written:
+        write(FeatureTable(tmp_path, KEY), ALL[3:6])
+        assert sorted(path.suffix for path in table.folder.iterdir()) == [
+            ".json",
+            ".lock",
+            ".partial",
+            *[".safetensors"] * 2,
+        ]
+        assert written.exists()
 
 
 def test_a_table_that_can_only_be_read(table: FeatureTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,21 +14,7 @@ from headstart.modules.networks.backbone_spec import EMBEDDED_PREPROCESSING
 from headstart.modules.networks.backbone_spec import EMBEDDED_WEIGHTS as WEIGHTS
 from headstart.modules.networks.normalization import Normalization
 
-FURRY = {
-    "cat",
-    "dog",
-    "fox",
-    "wolf",
-    "lion",
-    "tiger",
-    "bear",
-    "rabbit",
-    "hare",
-    "mouse",
-    "horse",
-    "cow",
-    "sheep",
-}
+FURRY = {"cat", "dog", "fox", "wolf", "lion", "tiger", "bear", "rabbit", "hare", "mouse", "horse", "cow", "sheep"}
 
 
 def _pixels(label: int, index: int, seed: int = 0, size: int = 64) -> NDArray[np.uint8]:
@@ -43,12 +29,12 @@ def test_source_task_has_many_distinct_classes_and_no_furry_animal() -> None:
     assert not any("cat" in word or "dog" in word for word in words)
 
 
-@pytest.mark.parametrize("label", range(len(SOURCE_CLASSES)))
-def test_every_class_draws_reproducibly_and_variedly(label: int) -> None:
-    first = _pixels(label, 0)
-    assert first.shape == (64, 64, 3)
-    np.testing.assert_array_equal(_pixels(label, 0), first)
-    assert len({_pixels(label, index, seed).tobytes() for index in (0, 1) for seed in (0, 1)}) == 4
+def test_every_class_draws_reproducibly_and_variedly() -> None:
+    for label, name in enumerate(SOURCE_CLASSES):
+        first = _pixels(label, 0)
+        assert first.shape == (64, 64, 3)
+        np.testing.assert_array_equal(_pixels(label, 0), first)
+        assert len({_pixels(label, index, seed).tobytes() for index in (0, 1) for seed in (0, 1)}) == 4, name
 
 
 def test_source_and_target_share_no_random_stream() -> None:

@@ -10,38 +10,17 @@ import pytest
 from headstart.datamodules.photos.class_folders import ClassFolders, UnsplitClassFolders
 from headstart.datamodules.photos.folder_listing import count_kinds
 from headstart.output.errors import UserError
+from headstart.tests.material.photo_folders import lay_out, refusal
 
 TRAIN = ["train/ant/1.jpg", "train/bee/1.jpg", "train/cow/1.jpg"]
 VALIDATION = ["validation/ant/2.jpg", "validation/bee/2.jpg", "validation/cow/2.jpg"]
 LAYOUT = TRAIN + VALIDATION
 
 
-def lay_out(root: Path, *names: str) -> ClassFolders:
-    """Create files that are no photos: nothing may be decoded while listing."""
-    for name in names:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).touch()
-    return ClassFolders(str(root))
-
-
-def refusal(source: ClassFolders) -> str:
-    """Return the error message that both splits raise."""
-    messages = set()
-    for listing in (source.train, source.validation):
-        with pytest.raises(UserError) as caught:
-            listing()
-        messages.add(str(caught.value))
-    (message,) = messages
-    assert "\n" not in message
-    assert message.startswith("root: ")
-    assert str(source.root) in message
-    return message
-
-
 @pytest.mark.parametrize("validation", ["validation", "val"])
 def test_any_number_of_classes(tmp_path: Path, validation: str) -> None:
     names = [name.replace("validation", validation) for name in LAYOUT]
-    source = lay_out(tmp_path / "animals", *reversed(names))
+    source = ClassFolders(lay_out(tmp_path / "animals", *reversed(names)))
     assert source.name == "animals"
     train, held_out = source.train(), source.validation()
     assert train.classes == held_out.classes == ("ant", "bee", "cow")
@@ -52,22 +31,17 @@ def test_any_number_of_classes(tmp_path: Path, validation: str) -> None:
 
 def test_order_follows_numbers_not_the_file_system(tmp_path: Path) -> None:
     numbers = ["10.jpg", "2.jpg", "a.jpg", "a10b1.jpg", "1.jpg", "a2b10.jpg", "02.jpg", "a2b1.jpg"]
-    source = lay_out(tmp_path, *LAYOUT, *(f"train/dog/{name}" for name in numbers), "validation/dog/1.jpg")
-    train = source.train()
+    lay_out(tmp_path, *LAYOUT, *(f"train/dog/{name}" for name in numbers), "validation/dog/1.jpg")
+    train = ClassFolders(str(tmp_path)).train()
     listed = [name.rpartition("/")[2] for name in train.names if name.startswith("train/dog")]
     assert listed == ["1.jpg", "02.jpg", "2.jpg", "10.jpg", "a2b1.jpg", "a2b10.jpg", "a10b1.jpg", "a.jpg"]
 
 
 def test_left_out_files_are_counted_by_reason(tmp_path: Path) -> None:
     names = ["ant/a.svg", "ant/b.SVG", "bee/notes", "bee/deep/1.jpg", "bee/deep/er/2.txt", "stray.jpg", "read.me"]
-    source = lay_out(
-        tmp_path,
-        *LAYOUT,
-        *(f"train/{name}" for name in names),
-        "train/bee/.hidden.svg",
-        "train/.cache/1.jpg",
-        "train/cow/1.webp",
-    )
+    hidden = "bee/.hidden.svg", ".cache/1.jpg"
+    lay_out(tmp_path, *LAYOUT, *(f"train/{name}" for name in (*names, *hidden, "cow/1.webp")))
+    source = ClassFolders(str(tmp_path))
     cow = tmp_path / "train" / "cow"
     (cow / "lost.jpg").symlink_to("nowhere.jpg")
     (tmp_path.parent / "outside.jpg").touch()
@@ -97,7 +71,7 @@ def test_left_out_files_are_counted_by_reason(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("folder", "mode"), [("train", 0o000), ("train/bee", 0o400)])
 def test_folder_without_permission(tmp_path: Path, folder: str, mode: int) -> None:
-    source = lay_out(tmp_path, *LAYOUT)
+    source = ClassFolders(lay_out(tmp_path, *LAYOUT))
     (tmp_path / folder).chmod(mode)
     if os.access(tmp_path / folder, os.R_OK | os.X_OK):
         pytest.skip("this user may read everything")
@@ -109,7 +83,7 @@ def test_folder_without_permission(tmp_path: Path, folder: str, mode: int) -> No
 
 
 def test_folder_named_like_a_photo_is_none(tmp_path: Path) -> None:
-    source = lay_out(tmp_path, *LAYOUT)
+    source = ClassFolders(lay_out(tmp_path, *LAYOUT))
     (tmp_path / "train" / "ant" / "folder.jpg").mkdir()
     assert source.train().names == TRAIN
 
@@ -132,30 +106,47 @@ def test_what_is_no_data_set_is_named(tmp_path: Path) -> None:
         "another class": ([*LAYOUT, "validation/dog/1.jpg"], "those with photos are ant, bee, cow, dog"),
     }
     for name, (files, words) in mistakes.items():
-        assert words in refusal(lay_out(tmp_path / name, *files))
+        source = ClassFolders(lay_out(tmp_path / name, *files))
+        assert words in refusal(source.train, source.validation, start="root: ")
 
 
-def test_held_out_photos_are_those_of_the_smallest_digests(photo_folder: Path) -> None:
+def test_a_seeded_part_of_unsplit_folders_is_held_out(photo_folder: Path) -> None:
     root = str(photo_folder / "train")
-    whole = UnsplitClassFolders(root)
-    with pytest.raises(UserError, match=r"^validation_fraction: required, .* such as 0\.2"):
-        whole.validation()
-    split, photos = ClassFolders(str(photo_folder)).train(), whole.train()
+    whole, split = UnsplitClassFolders(root), ClassFolders(str(photo_folder)).train()
+    assert "required, since all photos of train are" in refusal(whole.validation, start="validation_fraction: ")
+    photos = whole.train()
     assert ([f"train/{name}" for name in photos.names], photos.classes) == (list(split.names), split.classes)
+    assert photos.labels.tolist() == split.labels.tolist()
+    assert photos.read(3).tobytes() == split.read(3).tobytes()
+
     source = UnsplitClassFolders(root, validation_fraction=0.25, split_seed=3)
     train, validation = source.train(), source.validation()
     assert sorted([*train.names, *validation.names]) == sorted(photos.names)
+    assert train.classes == validation.classes == photos.classes
     for label in (0, 1):
-        names = [name for name, number in zip(photos.names, photos.labels, strict=True) if number == label]
+        names, chosen = (
+            [part.names[i] for i in np.flatnonzero(part.labels == label).tolist()] for part in (photos, validation)
+        )
+        # Those of the smallest digests.
         ranked = sorted(names, key=lambda name: hashlib.sha256(f"3/{name}".encode()).digest())
-        chosen = [name for name, number in zip(validation.names, validation.labels, strict=True) if number == label]
         assert set(chosen) == set(ranked[: round(len(names) / 4)])
+    assert validation.names != UnsplitClassFolders(root, 0.25, 2).validation().names
+
+
+def test_mistakes_in_unsplit_folders(tmp_path: Path) -> None:
+    assert "there is no folder" in refusal(UnsplitClassFolders(str(tmp_path / "nowhere")).train, start="root: ")
+    for count, name in enumerate(("ant", "bee"), 1):
+        (tmp_path / name).mkdir()
+        message = refusal(UnsplitClassFolders(str(tmp_path)).train, start="root: ")
+        assert message.endswith(f"those with photos are none; left out: folder without photos ({count})")
 
 
 def test_empty_class_folders_are_left_out_of_both_splits(tmp_path: Path) -> None:
-    source = lay_out(tmp_path, *LAYOUT)
+    source = ClassFolders(lay_out(tmp_path, *LAYOUT))
     (tmp_path / VALIDATION[1]).rename(tmp_path / "validation" / "bee" / "2.txt")
-    assert "exactly the classes ant, bee, cow in a folder each; those with photos are ant, cow" in refusal(source)
+    assert "exactly the classes ant, bee, cow in a folder each; those with photos are ant, cow" in refusal(
+        source.train, source.validation
+    )
     (tmp_path / TRAIN[1]).unlink()
     assert source.train().classes == source.validation().classes == ("ant", "cow")
     assert source.validation().left_out == {"validation/bee/2.txt": ".txt", "validation/bee": "folder without photos"}

@@ -1,11 +1,9 @@
 """Oxford-IIIT Pet in torchvision's layout."""
 
 import hashlib
+import io
 import tarfile
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,8 @@ from PIL import Image
 from torchvision.datasets import OxfordIIITPet
 
 from headstart.datamodules.photos.oxford_pets import OxfordPets
-from headstart.output.errors import UserError
+from headstart.tests.material.file_servers import FileServer, serve_files
+from headstart.tests.material.photo_folders import refusal
 
 SPLITS = {
     "trainval": [("Abyssinian_100", 1, 1, 1), ("american_bulldog_1", 2, 2, 1), ("Bengal_2", 6, 1, 3)],
@@ -31,103 +30,66 @@ def lay_out(folder: Path) -> None:
             Image.new("RGB", (6, 4), (0, 0, 80 * number)).save(folder / "images" / f"{photo[0]}.jpg")
 
 
-def refusal(source: OxfordPets) -> str:
-    with pytest.raises(UserError) as caught:
-        source.train()
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith("root: ")
-    assert "download=true" in message
-    return message
-
-
-def test_both_splits(tmp_path: Path) -> None:
-    lay_out(tmp_path / "oxford-iiit-pet")
-    source = OxfordPets(str(tmp_path))
+def test_listing_is_torchvision_s_and_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The default root.
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path))
+    lay_out(tmp_path / "datasets" / "oxford-iiit-pet")
+    source = OxfordPets()
     train, validation = source.train(), source.validation()
     assert train.classes == validation.classes == ("Cat", "Dog")
     assert list(train.names) == [f"images/{photo[0]}.jpg" for photo in SPLITS["trainval"]]
-    assert train.labels.tolist() == [0, 1, 0]
-    assert validation.labels.tolist() == [1, 0]
-    assert train.read(2).size == (6, 4)
-
-
-def test_listing_agrees_with_torchvision(tmp_path: Path) -> None:
-    lay_out(tmp_path / "oxford-iiit-pet")
-    dataset = OxfordIIITPet(tmp_path, split="trainval", target_types="binary-category")
-    train = OxfordPets(str(tmp_path)).train()
+    assert (train.labels.tolist(), validation.labels.tolist()) == ([0, 1, 0], [1, 0])
+    dataset = OxfordIIITPet(tmp_path / "datasets", split="trainval", target_types="binary-category")
     for index, (photo, label) in enumerate(dataset[i] for i in range(len(dataset))):
-        assert label == train.labels[index]
-        assert photo.tobytes() == train.read(index).tobytes()
+        assert (label, photo.tobytes()) == (train.labels[index], train.read(index).tobytes())
+    for path in (tmp_path / "datasets" / "oxford-iiit-pet" / "images").iterdir():
+        path.write_bytes(b"")
+    assert len(OxfordPets().train()) == 3
 
 
-def test_listing_decodes_nothing(tmp_path: Path) -> None:
-    lay_out(tmp_path / "oxford-iiit-pet")
-    for photo in (tmp_path / "oxford-iiit-pet" / "images").iterdir():
-        photo.write_bytes(b"")
-    assert len(OxfordPets(str(tmp_path)).train()) == 3
-
-
-def test_default_root_lies_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path))
-    lay_out(tmp_path / "datasets" / "oxford-iiit-pet")
-    assert len(OxfordPets().validation()) == 2
-
-
-def test_missing(tmp_path: Path) -> None:
+def test_missing_or_incomplete(tmp_path: Path) -> None:
     source = OxfordPets(str(tmp_path))
     source.prepare()
-    assert "there is no folder" in refusal(source)
-
-
-@pytest.mark.parametrize("part", ["images", "annotations", "annotations/trainval.txt", "images/Bengal_2.jpg"])
-def test_incomplete(tmp_path: Path, part: str) -> None:
-    folder = tmp_path / "oxford-iiit-pet"
-    lay_out(folder)
-    (folder / part).rename(tmp_path / "elsewhere")
-    assert "is incomplete" in refusal(OxfordPets(str(tmp_path)))
+    assert "download=true" in refusal(source.train, start="root: there is no folder ")
+    lay_out(tmp_path / "oxford-iiit-pet")
+    for part in ("images", "annotations", "annotations/trainval.txt", "images/Bengal_2.jpg"):
+        path = tmp_path / "oxford-iiit-pet" / part
+        path.rename(tmp_path / "elsewhere")
+        message = refusal(source.train, start="root: torchvision finds no complete OxfordIIITPet in ")
+        assert "download=true" in message
+        (tmp_path / "elsewhere").rename(path)
+    assert len(source.train()) == 3
 
 
 @pytest.fixture
-def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Serve torchvision's two archives from a folder."""
-    folder = tmp_path / "server"
-    lay_out(folder / "content")
-    checksums = {}
-    for part in ("images", "annotations"):
-        archive = folder / f"{part}.tar.gz"
-        with tarfile.open(archive, "w:gz") as file:
-            file.add(folder / "content" / part, part)
-        checksums[archive.name] = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """Serve torchvision's two archives."""
+    lay_out(tmp_path / "content")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=folder)) as server:
-        url = f"http://127.0.0.1:{server.server_port}"
-        resources = [(f"{url}/{name}", checksum) for name, checksum in checksums.items()]
+    with serve_files() as server:
+        resources = []
+        for part in ("images", "annotations"):
+            archive = io.BytesIO()
+            with tarfile.open(fileobj=archive, mode="w:gz") as file:
+                file.add(tmp_path / "content" / part, part)
+            server.files[f"/{part}.tar.gz"] = archive.getvalue()
+            digest = hashlib.md5(archive.getvalue(), usedforsecurity=False).hexdigest()
+            resources.append((f"{server.url}/{part}.tar.gz", digest))
         monkeypatch.setattr(OxfordIIITPet, "_RESOURCES", resources)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield folder
-        server.shutdown()
-        thread.join()
+        yield server
 
 
-def test_download_by_torchvision(tmp_path: Path, published: Path) -> None:
-    source = OxfordPets(str(tmp_path / "root"), download=True)
+def test_download_by_torchvision(tmp_path: Path, published: FileServer) -> None:
+    for number, other in enumerate((None, b"something else")):
+        source = OxfordPets(str(tmp_path / str(number)), download=True)
+        archive = published.files.pop("/annotations.tar.gz")
+        if other is not None:
+            published.files["/annotations.tar.gz"] = other
+        assert "set root to" in refusal(source.prepare, start="download: torchvision cannot fetch OxfordIIITPet (")
+        assert [path.name for path in (tmp_path / str(number)).iterdir()] in ([], [".oxford-iiit-pet.lock"])
+        published.files["/annotations.tar.gz"] = archive
     source.prepare()
     assert len(source.train()) == 3
-    (published / "images.tar.gz").unlink()
+    published.files.clear()
     source.prepare()
     assert len(source.validation()) == 2
-
-
-@pytest.mark.parametrize("damage", ["missing", "altered"])
-def test_failed_download_leaves_nothing(tmp_path: Path, published: Path, damage: str) -> None:
-    annotations = published / "annotations.tar.gz"
-    if damage == "missing":
-        annotations.unlink()
-    else:
-        annotations.write_bytes(b"something else")
-    source = OxfordPets(str(tmp_path / "root"), download=True)
-    with pytest.raises(UserError, match=r"^download: torchvision cannot .*root"):
-        source.prepare()
-    assert [path.name for path in (tmp_path / "root").iterdir()] in ([], [".oxford-iiit-pet.lock"])

@@ -10,30 +10,23 @@ from PIL import Image
 from headstart.datamodules.photos.stimuli import Stimuli
 
 
-@pytest.mark.parametrize("name", ["picture.jpg", "picture.png", "picture.webp", "picture.bmp", "picture.gif"])
-def test_common_formats_are_read(tmp_path: Path, name: str) -> None:
-    Image.new("RGB", (9, 5), (200, 30, 90)).save(tmp_path / name)
-    assert Stimuli([name], [tmp_path / name]).read(0).size == (9, 5)
+def test_formats_and_shapes(tmp_path: Path) -> None:
+    for name in ("picture.jpg", "picture.png", "picture.webp", "picture.bmp", "picture.gif"):
+        Image.new("RGB", (9, 5), (200, 30, 90)).save(tmp_path / name)
+        assert Stimuli([name], [tmp_path / name]).read(0).size == (9, 5)
 
-
-def test_formats_that_start_programs_are_not_tried(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
+    for size, is_allowed in (((1, 100), True), ((500, 5), True), ((1, 101), False), ((501, 5), False)):
+        Image.new("RGB", size).save(path)
+        if is_allowed:
+            assert Stimuli(["some"], [path]).read(0).size == size
+        else:
+            with pytest.raises(OSError, match=f"it has {size[0]} x {size[1]} pixels; the long side may have at most"):
+                Stimuli(["some"], [path]).read(0)
+    # A format that starts a program is not tried.
     Image.new("RGB", (4, 4)).save(path, format="EPS")
     with pytest.raises(OSError, match="no picture of a known format"):
         Stimuli(["some"], [path]).read(0)
-
-
-@pytest.mark.parametrize(
-    ("size", "allowed"), [((1, 100), True), ((500, 5), True), ((1, 101), False), ((501, 5), False)]
-)
-def test_limit_of_the_aspect(tmp_path: Path, size: tuple[int, int], allowed: bool) -> None:
-    Image.new("RGB", size).save(tmp_path / "picture.png")
-    picture = Stimuli(["some"], [tmp_path / "picture.png"])
-    if allowed:
-        assert picture.read(0).size == size
-    else:
-        with pytest.raises(OSError, match=f"it has {size[0]} x {size[1]} pixels; the long side may have at most 100"):
-            picture.read(0)
 
 
 def write_header(path: Path, width: int, height: int) -> Stimuli:
