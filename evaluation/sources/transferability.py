@@ -148,7 +148,7 @@ def transferability(
         "weights_files": files,
         "total_seconds": time.perf_counter() - start,
     }
-    table = SOURCE_COLUMNS, [row for each in ranked for row in each.interval_rows()]
+    table = SOURCE_COLUMNS, [row for each in ranked for row in each.rows(target=each.target.name)]
     results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
 
     print_source_ranking(ranked)

@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headstart.evaluation.sources.results import ScoredCandidates
-from headstart.evaluation.sources.source_ranking import (
-    baseline_remarks,
-    performance_remarks,
-    ranked_table,
-    saturation_remarks,
-    tie_remarks,
-)
+from headstart.evaluation.sources.source_ranking import ranked_table, shared_remarks
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
 from headstart.output.markup import escape_markdown, escape_names
@@ -148,8 +142,8 @@ def _remarks(results: RankedTargets) -> list[str]:
             f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
             "the data set has too few classes for that many different targets."
         )
-    lines += [*performance_remarks(results), *results.dataset.remarks(), *baseline_remarks(results, "targets", "facts")]
-    lines += [*saturation_remarks(results, "targets"), *tie_remarks(results, "targets")]
+    baselines = {"facts": ": it is the same for all targets, and ranks none."}
+    lines += shared_remarks(results, "targets", results.dataset, baselines)
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):
             count = sum(map(len, reasons.values()))

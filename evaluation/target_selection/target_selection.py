@@ -118,7 +118,7 @@ def target_selection(
         "total_seconds": time.perf_counter() - start,
     }
     document = {**config, **summary, "targets": described}
-    table = SCORE_COLUMNS, ranked.rows(source=source)
+    table = SCORE_COLUMNS, [row[: len(SCORE_COLUMNS)] for row in ranked.rows(source=source)]
     results.write(document, {"scores": table}, {REPORT: target_report(ranked, document)})
 
     print_target_ranking(ranked)
