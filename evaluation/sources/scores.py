@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,17 +163,13 @@ def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: 
     """
     scores = []
     for classes in track(targets, "metrics", "targets"):
-        inputs = whole.subset(np.isin(whole.labels, classes))
-        by_name = {name: score_one(metric.evaluate, inputs) for name, metric in metrics.items()}
-        scores.append({name: _comparable(by_name[name], metric, len(classes)) for name, metric in metrics.items()})
+        inputs, by_name = whole.subset(np.isin(whole.labels, classes)), {}
+        for name, metric in metrics.items():
+            score = compare_with_bound(score_one(metric.evaluate, inputs), metric, len(classes))
+            is_reversed = score.value is not None and not metric.higher_is_better
+            by_name[name] = replace(score, value=-score.value) if is_reversed else score
+        scores.append(by_name)
     return scores
-
-
-def _comparable(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
-    """Reverse the sign of a score whose lower values are better, and compare the others with their bound."""
-    if metric.higher_is_better or score.value is None:
-        return compare_with_bound(score, metric, classes)
-    return replace(score, value=-score.value)
 
 
 def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inputs: Inputs) -> Score:
@@ -182,7 +177,13 @@ def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inp
 
     An error, or a value that is not finite, leaves a score without a value.
     """
-    value, seconds, reason = _timed(partial(compute, inputs))
+    start, value, reason = time.perf_counter(), None, ""
+    try:
+        value = compute(inputs)
+    except ValueError as error:
+        reason = str(error)
+    seconds = time.perf_counter() - start
+
     if value is None or not np.isfinite(value).all():
         return Score(None, seconds, reason or f"the score is {value}")
     if isinstance(value, np.ndarray):
@@ -195,13 +196,3 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
     if score.value is None or metric.bound is None:
         return score
     return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
-
-
-def _timed(compute: Callable[[], Any]) -> tuple[Any, float, str]:
-    """Return a value and the seconds that it took; None, the seconds and the message after a ValueError."""
-    start, value, reason = time.perf_counter(), None, ""
-    try:
-        value = compute()
-    except ValueError as error:
-        reason = str(error)
-    return value, time.perf_counter() - start, reason

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from importlib import metadata
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from headstart.evaluation.sources import scores
 from headstart.evaluation.sources.scores import Score
@@ -20,9 +21,10 @@ from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.output.files import replacing
-from headstart.store.json_digest import digest_of
+from headstart.store.json_digest import digest_of, read_sealed, sealed
 
 PACKAGES = ("numpy", "scipy")
+SCORE = TypeAdapter(Score)
 DIGESTED_AT_ONCE = 4096
 
 
@@ -67,10 +69,10 @@ class StoredScores:
             names: The metrics, with their options.
         """
         stored = {}
-        for name in filter(_is_known, names):
+        for name, file in self._files(identity, names):
             # Scores that cannot be read are computed again.
-            with suppress(OSError, ValueError, TypeError, KeyError):
-                stored[name] = _read(self._file(identity, name))
+            with suppress(OSError, ValueError):
+                stored[name] = SCORE.validate_python(read_sealed(file))
         return stored
 
     def keep(self, identity: Mapping[str, Any], computed: Mapping[str, Score]) -> None:
@@ -80,31 +82,18 @@ class StoredScores:
             identity: Values that they depend on, as for `identity`.
             computed: The scores by the metric's name.
         """
-        for name in filter(_is_known, computed):
-            document = asdict(computed[name])
+        for name, file in self._files(identity, computed):
             with suppress(OSError):
-                file = self._file(identity, name)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(file) as partial:
-                    partial.write_text(json.dumps({"score": document, "digest": digest_of(document)}))
+                    partial.write_text(json.dumps(sealed(asdict(computed[name]), {})))
 
-    def _file(self, identity: Mapping[str, Any], name: str) -> Path:
-        digest = digest_of({**identity, "metric": name})
-        return self.folder / digest[:2] / f"{digest}.json"
-
-
-def _is_known(name: str) -> bool:
-    return name.partition("(")[0] in METRICS
-
-
-def _read(file: Path) -> Score:
-    """Read a score; raise a ValueError, TypeError or KeyError where the file is not as it was written."""
-    stored = json.loads(file.read_text())
-    document: dict[str, Any] = stored["score"]
-    if digest_of(document) != stored["digest"]:
-        raise ValueError(f"{file} was changed")
-    document["left_out_terms"] = tuple(map(tuple, document["left_out_terms"]))
-    return Score(**{**document, **{key: tuple(document[key]) for key in ("left_out", "terms", "starts")}})
+    def _files(self, identity: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+        """Yield the metrics of the catalogue among some with their files."""
+        for name in names:
+            if name.partition("(")[0] in METRICS:
+                digest = digest_of({**identity, "metric": name})
+                yield name, self.folder / digest[:2] / f"{digest}.json"
 
 
 def _digest(array: Array) -> str:
