@@ -15,7 +15,7 @@ from headstart.evaluation.classifiers.heads import Head
 from headstart.modules.networks.backbone import Backbone
 from headstart.output.errors import UserError
 
-FILE = "model.onnx"
+ONNX = "model.onnx"
 # Largest difference of a probability by ONNX Runtime that rounding explains.
 TOLERANCE = 1e-3
 # What the file says of its input, beside the classes, the size, the crop, the mean and the standard deviation.
@@ -45,7 +45,7 @@ def onnx_writer(backbone: Backbone, classifier: Classifier) -> dict[str, Callabl
     whole = nn.Sequential(backbone, scaled, nn.Softmax(-1)).eval()
     about = {"classes": classifier.classes, **asdict(backbone.preprocessing), "input": INPUT}
     metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in about.items()}
-    return {FILE: partial(_export, whole, backbone.noise_photo(), metadata)}
+    return {ONNX: partial(_export, whole, backbone.noise_photo(), metadata)}
 
 
 def _export(whole: nn.Module, photo: Tensor, metadata: dict[str, str], path: Path) -> None:

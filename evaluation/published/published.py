@@ -7,8 +7,7 @@ from typing import Any
 
 from headstart.evaluation.audit.audit import audit
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.published.files import find_files, other_version, readable_table
-from headstart.evaluation.published.register import TABLES, PublishedTable
+from headstart.evaluation.published.register import TABLES, PublishedTable, find_files, other_version, readable_table
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_text

@@ -12,7 +12,7 @@ from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.classifiers.figures import plot_answer
-from headstart.evaluation.forecast.files import plot_forecast
+from headstart.evaluation.forecast.forecast import plot_forecast
 from headstart.evaluation.published.static_order import plot_static_order
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import run_study

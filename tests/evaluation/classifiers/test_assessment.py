@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
+from headstart.evaluation.classifiers.answer import NEARLY_ALL, doubtful_indices
 from headstart.evaluation.classifiers.assessment import assess
 from headstart.evaluation.classifiers.candidates import Labelled
-from headstart.evaluation.classifiers.document import NEARLY_ALL, doubtful_indices
 from headstart.metrics.few_labels.expected_accuracy import tied_with
 
 

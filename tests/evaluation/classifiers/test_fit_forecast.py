@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.evaluation.classifiers.forecast import forecast_rows
+from headstart.evaluation.classifiers.assessment import forecast_rows
 from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy
 from headstart.metrics.forecast.curve_forecast import forecast_curve
 

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from headstart.evaluation.classifiers.candidates import CANDIDATES, Labelled, find_candidates, fit_all
 from headstart.evaluation.classifiers.heads import head_of, read_head
-from headstart.evaluation.classifiers.left_out import prepare, rotate
-from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
+from headstart.evaluation.classifiers.left_out import curve_sizes, learning_curve, prepare, rotate
 from headstart.metrics.few_labels.folds import proportional_orderings, stratified_folds
 
 

@@ -18,8 +18,15 @@ from scipy import stats
 from headstart import evaluate
 from headstart.evaluation.audit.audit import FILES
 from headstart.evaluation.published import published as command
-from headstart.evaluation.published.files import find_files, other_version, readable_table
-from headstart.evaluation.published.register import TABLES, Expected, PublishedFile, PublishedTable
+from headstart.evaluation.published.register import (
+    TABLES,
+    Expected,
+    PublishedFile,
+    PublishedTable,
+    find_files,
+    other_version,
+    readable_table,
+)
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.static_orders import measure_targets
 from headstart.output.errors import UserError
