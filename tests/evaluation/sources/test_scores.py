@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.sources.metric_names import find_metrics
 from headstart.evaluation.sources.results import find_certainty
-from headstart.evaluation.sources.scores import Score, compare_sources, score_source, score_targets
+from headstart.evaluation.sources.scores import Score, compare_sources, score_targets
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import divide, interval
 from headstart.metrics.transferability.ncti import ncti, ncti_terms
-from headstart.output.progress import Progress
+from headstart.tests.evaluation.sources.conftest import LABELS, score_pool
 
 CHOSEN = {name: METRICS[name] for name in ("h_score", "ncti")}
-LABELS = np.arange(60) % 3
+SPREADS = {"near": 0.3, "middle": 1.0, "far": 2.0}
 
 
 def make(spread: float) -> NDArray[np.float64]:
@@ -26,17 +26,13 @@ def make(spread: float) -> NDArray[np.float64]:
 
 
 def score(parts: NDArray[np.int64]) -> dict[str, dict[str, Score]]:
-    scores = {}
-    for name, spread in {"near": 0.3, "middle": 1.0, "far": 2.0}.items():
-        with Progress("metrics", 1, "scores") as progress:
-            scores[name] = score_source(CHOSEN, Inputs(make(spread), LABELS), parts, progress)
-    return scores
+    return score_pool(CHOSEN, {name: make(spread) for name, spread in SPREADS.items()}, parts)
 
 
 def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> None:
     parts = divide(LABELS, 4, 0)
     scores = compare_sources(CHOSEN, score(parts))
-    features = [make(spread) for spread in (0.3, 1.0, 2.0)]
+    features = [make(spread) for spread in SPREADS.values()]
     terms = np.array([ncti_terms(x, LABELS) for x in features])
     whole = ncti(terms)
     assert [its["ncti"].value for its in scores.values()] == pytest.approx(whole.tolist(), rel=1e-9)
@@ -56,12 +52,8 @@ def test_sources_of_one_kind_do_not_differ_significantly_through_scaling() -> No
     etran, apart = {"etran": METRICS["etran"]}, 0
     for seed in range(20):
         generator, parts = np.random.default_rng(seed), divide(LABELS, 10, seed)
-        scores = {}
-        for name in ("one", "other"):
-            features = np.eye(3, 8)[LABELS] + generator.standard_normal((60, 8))
-            with Progress("metrics", 1, "scores") as progress:
-                scores[name] = score_source(etran, Inputs(features, LABELS), parts, progress)
-        result = find_certainty(compare_sources(etran, scores), "etran")
+        pair = {name: np.eye(3, 8)[LABELS] + generator.standard_normal((60, 8)) for name in ("one", "other")}
+        result = find_certainty(compare_sources(etran, score_pool(etran, pair, parts)), "etran")
         assert result is not None
         apart += bool(result.differ.any())
     assert apart <= 2
@@ -86,8 +78,7 @@ def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none()
 
 def score_by_fits(fits: int, parts: NDArray[np.int64]) -> Score:
     [(name, metric)] = find_metrics([{"n_leep": {"fits": fits, "components_per_class": 2}}]).items()
-    with Progress("metrics", 1, "scores") as progress:
-        return score_source({name: metric}, Inputs(make(0.7), LABELS), parts, progress)[name]
+    return score_pool({name: metric}, {"one": make(0.7)}, parts)["one"][name]
 
 
 def test_a_score_is_the_mean_over_starts_whose_spread_its_interval_holds() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torchvision
 from scipy import stats
+from torch import nn
 
 from headstart.contract.documents import read_registry
 from headstart.datamodules.photos.class_folders import ClassFolders
@@ -28,10 +29,14 @@ from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.modules.networks.build import build
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.markup import escape_markdown
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.conftest import write_photos
 from headstart.tests.evaluation.sources.conftest import Scored, score, write_registry
+from headstart.tests.material.prepared_pictures import stack
 
 SOURCES = ["squeezenet1_1", "resnet18", "headless"]
 ALL = (
@@ -114,6 +119,23 @@ def test_scores_are_those_of_the_metrics(whole: Whole, monkeypatch: pytest.Monke
     assert {name: cell["score"] for name, cell in cells.items() if cell["score"] is not None} == table
 
 
+def test_features_and_logits_are_those_of_a_direct_pass(whole: Whole, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSTART_CACHE", str(whole.cache))
+    target, results = read_features(whole)
+    registry = read_registry(whole.scored.folder.parent / "registry.json")
+    network, _ = build(registry.networks(["resnet18"], seed=0)["resnet18"])
+    body, preprocessing = nn.Sequential(*list(network.children())[:-1]), Preprocessing(resize=32, crop=32)
+    photos = ClassFolders(str(whole.photos)).train()
+    np.testing.assert_array_equal(target.photos.labels, photos.labels)
+    for index in range(len(photos)):
+        image = Normalization(preprocessing)(stack([preprocessing.prepare(photos.read(index))]))
+        with torch.no_grad():
+            entered, left = body(image).flatten(), network(image)[0]
+        np.testing.assert_allclose(results["resnet18"].features[index], entered, atol=1e-5)
+        np.testing.assert_allclose(results["resnet18"].logits[index], left, atol=1e-5)
+    assert np.ptp(results["resnet18"].logits, axis=0).min() > 1e-3
+
+
 def test_every_pair_has_a_row_with_its_known_performance(whole: Whole) -> None:
     scored = whole.scored
     columns = ["metric", "source", "target", "score", "performance", "seconds", "warning", "low", "high"]
@@ -129,6 +151,10 @@ def test_every_pair_has_a_row_with_its_known_performance(whole: Whole) -> None:
     assert scored.document["performance_warnings"] == {"photos": {"squeezenet1_1": WARNING}}
     remark = f"- {escape_markdown(f'WARNING: The performance of squeezenet1_1: {WARNING}')}"
     assert remark in scored.report.splitlines()
+    target = scored.document["targets"]["photos"]
+    assert (target["photos"], target["classes"]) == (24, ["dark", "light"])
+    assert scored.document["versions"]["torchvision"] == torchvision.__version__.partition("+")[0]
+    assert len(scored.document["digests"]["weights"]["squeezenet1_1"]) == 64
 
 
 def test_missing_scores_have_a_reason(whole: Whole) -> None:
@@ -205,16 +231,6 @@ def test_dashboard_mirrors_scores_and_files(whole: Whole) -> None:
     ]
     assert sorted(path.name for path in results.written) == ["report.md", "scores.csv", "transferability.json"]
     assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in results.written)
-
-
-def test_what_was_scored_is_named(whole: Whole) -> None:
-    document = whole.scored.document
-    assert (document["targets"]["photos"]["photos"], document["targets"]["photos"]["classes"]) == (
-        24,
-        ["dark", "light"],
-    )
-    assert document["versions"]["torchvision"] == torchvision.__version__.partition("+")[0]
-    assert len(document["digests"]["weights"]["squeezenet1_1"]) == 64
 
 
 def test_metric_that_fails_leaves_its_cell_empty_or_fails_alone(
