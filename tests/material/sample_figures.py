@@ -18,7 +18,7 @@ from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.tests.material.report_runs import traces
-from headstart.tests.material.score_tables import run_audit
+from headstart.tests.material.score_tables import make_table, rising_table, run_audit, write_table
 
 METHODS = [
     *("baseline", "streaming_lda", "sgd", "semantic_class_mean", "recursive_least_squares"),
