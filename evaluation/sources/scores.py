@@ -166,8 +166,9 @@ def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: 
         inputs, by_name = whole.subset(np.isin(whole.labels, classes)), {}
         for name, metric in metrics.items():
             score = compare_with_bound(score_one(metric.evaluate, inputs), metric, len(classes))
-            is_reversed = score.value is not None and not metric.higher_is_better
-            by_name[name] = replace(score, value=-score.value) if is_reversed else score
+            if score.value is not None and not metric.higher_is_better:
+                score = replace(score, value=-score.value)
+            by_name[name] = score
         scores.append(by_name)
     return scores
 

@@ -78,9 +78,8 @@ def test_censored_orderings_and_different_ends_are_reported(
     write_run(tmp_path / "a-birds", TRACES[..., :6], limit=8, dataset="birds", weights="first.pth", weights_sha256="a")
     tabulate(runs, tmp_path / "final.csv", performance="final")
     assert "The runs ended after 6 to 8 samples: " in capsys.readouterr().out
-    result = tabulate(runs, tmp_path / "fed.csv")
+    assert tabulate(runs, tmp_path / "fed.csv")["first", "pets"] == pytest.approx(0.825)
     assert "accuracy of baseline after 6 samples" in capsys.readouterr().out
-    assert result["first", "pets"] == pytest.approx(0.825)
 
 
 def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:
@@ -99,8 +98,7 @@ def test_runs_of_other_orderings_are_joined(tmp_path: Path) -> None:
     write_run(tmp_path / "whole")
     joined, whole = (tabulate(tmp_path / name, tmp_path / f"{name[0]}.csv", samples=8) for name in ("run-*", "whole"))
     assert joined == whole
-    as_list = tabulate([str(tmp_path / f"run-{part}") for part in "ab"], tmp_path / "list.csv", samples=8)
-    assert as_list == whole
+    assert tabulate([str(tmp_path / f"run-{part}") for part in "ab"], tmp_path / "list.csv", samples=8) == whole
 
 
 def test_sources_are_named_by_their_weights_or_their_entry(tmp_path: Path) -> None:
@@ -114,11 +112,11 @@ def test_sources_are_named_by_their_weights_or_their_entry(tmp_path: Path) -> No
     for source, protocol in named.items():
         write_run(tmp_path / f"run-{source}", **protocol)
     assert set(tabulate(tmp_path / "run-*", tmp_path / "out.csv")) == {(source, "pets") for source in named}
-    renamed = tabulate(tmp_path / "run-mine", tmp_path / "named.csv", names={"mine": "other", "pets": "animals"})
-    assert list(renamed) == [("other", "animals")]
+    names = {"mine": "other", "pets": "animals"}
+    assert list(tabulate(tmp_path / "run-mine", tmp_path / "named.csv", names=names)) == [("other", "animals")]
 
 
-FILE = {"weights": "a.pth"}
+FILE: dict[str, Any] = {"weights": "a.pth"}
 # What is different of the second run, options, and what the message has.
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
@@ -156,13 +154,12 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
 
 def test_irrelevant_settings_may_differ(tmp_path: Path) -> None:
     write_run(tmp_path / "run-a", **FILE)
-    for change in ({"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}):
-        folder, method = (
-            write_run(tmp_path / "run-b", dataset="farms", **change),
-            "mine" if "rate" in change else "baseline",
-        )
+    changes: list[dict[str, Any]] = [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}]
+    for change in changes:
+        write_run(tmp_path / "run-b", dataset="farms", **change)
+        method = "mine" if "rate" in change else "baseline"
         assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method, overwrite=True)) == 2, change
-        shutil.rmtree(folder)
+        shutil.rmtree(tmp_path / "run-b")
 
 
 def test_another_table_is_not_replaced_unasked(runs: Path, tmp_path: Path) -> None:

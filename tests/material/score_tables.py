@@ -35,13 +35,13 @@ def make_table(
 ) -> TransferTable:
     """Build a table of scores `[m, n, t]` and performances `[n, t]`; by default its names are m0, s0, t0 and so on."""
     kinds = zip(("metrics", "sources", "targets"), scores.shape, strict=True)
-    chosen = [names.get(kind) or number(kind[0], count) for kind, count in kinds]
-    return TransferTable.complete(*chosen, scores, performances, own)
+    metrics, sources, targets = (names.get(kind) or number(kind[0], count) for kind, count in kinds)
+    return TransferTable.complete(metrics, sources, targets, scores, performances, own)
 
 
 def scaled_table(targets: Sequence[str], scores: Mapping[str, NDArray[np.float64]]) -> TransferTable:
     """Build a table in which the scores `[sources]` of a metric are the same for all targets but scaled."""
-    scales = np.arange(1, len(targets) + 1)
+    scales = np.arange(1.0, len(targets) + 1)
     values = np.array(list(scores.values()))[:, :, None] * scales
     return make_table(values, PERFORMANCES[:, None] / scales, metrics=list(scores), targets=targets)
 

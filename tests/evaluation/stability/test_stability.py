@@ -33,7 +33,7 @@ def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_figures")
 def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One metric wins on target t0, the other on t1 and t2: of two that are left, it wins 1 in 2 or none."""
-    signs = np.array([[1, -1, -1], [-1, 1, 1]])[:, None, :] * np.arange(4)[:, None]
+    signs = np.array([[1, -1, -1], [-1, 1, 1]])[:, None, :] * np.arange(4.0)[:, None]
     performances = np.repeat(0.1 + 0.2 * np.arange(4)[:, None], 3, axis=1)
     write_table(tmp_path / "table.csv", make_table(signs, performances, metrics=["first", "second"]))
     document = run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
