@@ -25,9 +25,7 @@ def make_samples(per_class: int, width: int, classes: int = 3) -> Labelled:
 def without(samples: Labelled, indices: Tensor) -> Labelled:
     kept = torch.ones(len(samples.labels), dtype=torch.bool)
     kept[indices] = False
-    return Labelled(
-        samples.features[kept], samples.labels[kept], samples.classes, samples.source_head, samples.source_bias
-    )
+    return replace(samples, features=samples.features[kept], labels=samples.labels[kept])
 
 
 @pytest.mark.parametrize("width", [12, 60])
