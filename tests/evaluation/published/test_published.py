@@ -5,10 +5,8 @@ import functools
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +28,7 @@ from headstart.evaluation.published.register import (
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.static_orders import measure_targets
 from headstart.output.errors import UserError
+from headstart.tests.material.file_servers import serve_files
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT
 
@@ -81,35 +80,26 @@ CODE = f"import nothing_there\n\ndef run():\n    accuracies = {PERFORMANCES}\n  
 @pytest.fixture
 def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, PublishedTable]]:
     """Replace the register by two tables on a local server: one in Python code, one with a hole, in CSV."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    (folder / "code.py").write_text(CODE)
     rows = [f"{s},{t},{v}" for t, row in PERFORMANCES.items() for s, v in row.items() if (s, t) != ("a", "y")]
     content = "\n".join(["source,target,performance", *rows, "b,z,0.1", "c,z,0.2", "d,z,0.3"])
-    (folder / "table.csv").write_text(content)
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
-    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *args: None)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-
-    url = f"http://127.0.0.1:{server.server_port}"
     digest = hashlib.sha256(content.encode()).hexdigest()
-    tables = {
-        "code": PublishedTable(
-            "of code", "A, B, 2020", [PublishedFile("code.csv", f"{url}/code.py", variable="accuracies")],
-            Expected(4, 2, 8, 0.5),
-        ),
-        "holes": PublishedTable(
-            "with holes", "C, D, 2021", [PublishedFile("holes.csv", f"{url}/table.csv", digest)],
-            Expected(3, 3, 9, 0.5), {"missing": "complete"},
-        ),
-    }  # fmt: skip
-    monkeypatch.setattr(command, "TABLES", tables)
+    code, holes = (
+        PublishedFile("code.csv", "/code.py", variable="accuracies"),
+        PublishedFile("holes.csv", "/table.csv", digest),
+    )
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    yield tables
-    server.shutdown()
-    server.server_close()
+    with serve_files() as server:
+        server.files = {code.url: CODE.encode(), holes.url: content.encode()}
+        code, holes = (replace(file, url=server.url + file.url) for file in (code, holes))
+        tables = {
+            "code": PublishedTable("of code", "A, B, 2020", [code], Expected(4, 2, 8, 0.5)),
+            "holes": PublishedTable(
+                "with holes", "C, D, 2021", [holes], Expected(3, 3, 9, 0.5), {"missing": "complete"}
+            ),
+        }
+        monkeypatch.setattr(command, "TABLES", tables)
+        yield tables
 
 
 def run(name: str, output: Path, *options: str) -> None:
