@@ -7,7 +7,7 @@ import numpy as np
 
 from headstart.contract.tables.holes import largest_complete, usable
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize, without
+from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize
 from headstart.evaluation.estimates import few_targets, mean_over_targets
 from headstart.metrics.arrays import Flags
 from headstart.metrics.ranking.ranking_measures import MEASURES
@@ -48,8 +48,11 @@ def audit_table(table: TransferTable, facts: Facts) -> dict[str, Any]:
 def _leave_one_out(table: TransferTable, facts: Facts) -> dict[str, Any]:
     """Return the mean over targets by ranker, measure and the source that is left out."""
     means: dict[str, Any] = {}
+    all_targets = np.ones(len(table.targets), dtype=np.bool_)
     for index, model in enumerate(track(table.sources, "leave one model out", "models")):
-        rankers = rank_sources(*without(table, facts, np.arange(len(table.sources)) == index))
+        others = np.arange(len(table.sources)) != index
+        rest = {name: np.array(values)[others].tolist() for name, values in facts.items()}
+        rankers = rank_sources(table.part(others, all_targets), rest)
         over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
         for name, values in zip(rankers.names, over_targets, strict=True):
             for measure, value in zip(MEASURES, values, strict=True):

@@ -166,9 +166,8 @@ def _describe(
     rows = []
     for times in TIMES:
         accuracy, ends = curve.at(times)
-        intervals = {str(level): [*each] for level, each in ends.items()}
-        rows.append({"times": times, "labels": times * curve.known, "accuracy": accuracy, "intervals": intervals})
-    ends_of = curve.meets(curves.threshold, curves.consecutive, int(curves.samples_seen[0]))
+        rows.append({"times": times, "labels": times * curve.known, "accuracy": accuracy, "intervals": _as_json(ends)})
+    samples = curve.meets(curves.threshold, curves.consecutive, int(curves.samples_seen[0]))
     return {
         "name": name,
         "labels": curve.known,
@@ -176,10 +175,12 @@ def _describe(
         "is_known_method": curve.is_known_method,
         "later": rows,
         "met_at": met_at,
-        "samples_to_criterion": None
-        if met_at is not None
-        else {str(level): [*ends] for level, ends in ends_of.items()},
+        "samples_to_criterion": _as_json(samples) if met_at is None else None,
     }
+
+
+def _as_json(intervals: Mapping[float, Sequence[Any]]) -> dict[str, list[Any]]:
+    return {str(level): [*ends] for level, ends in intervals.items()}
 
 
 def write_forecast(
@@ -261,11 +262,10 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     for setting in document["settings"]:
         for each in setting["methods"]:
             met = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
-            beginning = [setting["name"], each["name"], each["labels"], each["accuracy"]]
+            samples = [each["met_at"], *(end for level in LEVELS for end in met[level])]
             for later in each["later"]:
-                row = [*beginning, later["labels"], later["accuracy"]]
-                row += [end for level in LEVELS for end in later["intervals"][level]]
-                row += [each["met_at"], *(end for level in LEVELS for end in met[level])]
+                row = [setting["name"], each["name"], each["labels"], each["accuracy"], later["labels"]]
+                row += [later["accuracy"], *(end for level in LEVELS for end in later["intervals"][level]), *samples]
                 rows.append([escape_cell(value) for value in row])
     return columns, rows
 
