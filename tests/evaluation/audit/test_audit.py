@@ -19,21 +19,14 @@ from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.score_tables import SIZES, TARGETS, make_table, rising_table, write_table
 from headstart.tests.material.score_tables import run_audit as run
 
-FACTS = [
-    "source,parameters,accuracy",
-    "small,1,60",
-    "middle,2,70",
-    "large,3,65",
-    "huge,4,80",
-    "other,,",
-]
+FACTS = "source,parameters,accuracy\nsmall,1,60\nmiddle,2,70\nlarge,3,65\nhuge,4,80\nother,,"
 MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
     path = tmp_path / "facts.csv"
-    path.write_text("\n".join(FACTS))
+    path.write_text(FACTS)
     return path
 
 
@@ -55,9 +48,10 @@ def test_names_are_neither_markdown_nor_formulas(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_figures")
 def test_the_best_metrics_and_their_equals_are_marked(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
-    performances = generator.uniform(0.2, 0.9, (6, 8))
     noise = {"right": 0.0, "near": 0.02, "wrong": 9.0, "flat": 0.01}
-    scores = np.array([performances + each * generator.normal(size=(6, 8)) for each in noise.values()])
+    drawn = [(generator.uniform(0.2, 0.9, 6), generator.normal(size=(4, 6))) for _ in range(8)]
+    performances, normal = (np.stack(parts, axis=-1) for parts in zip(*drawn, strict=True))
+    scores = performances + np.array([*noise.values()])[:, None, None] * normal
     scores[3, :, 3] = 7
     write_table(tmp_path / "table.csv", make_table(scores, performances, metrics=list(noise)))
     document = run(tmp_path / "table.csv", tmp_path / "out")
