@@ -26,10 +26,9 @@ from headstart.evaluation.classifiers.answer import (
 from headstart.evaluation.classifiers.assessment import assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.figures import plot_answer
-from headstart.evaluation.classifiers.folder import JSON, TENSORS, Classifier
+from headstart.evaluation.classifiers.folder import JSON, ONNX, TENSORS, Classifier, onnx_writer, require_onnx
 from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.labelled_photos import LabelledPhotos, read_photos, select
-from headstart.evaluation.classifiers.onnx_file import ONNX, onnx_writer, require_onnx
 from headstart.evaluation.embeddings import prefix_extraction
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
