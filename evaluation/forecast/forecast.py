@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
+from matplotlib.figure import Figure
 
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
@@ -18,14 +19,11 @@ from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import finite
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.errors import UserError
-from headstart.output.figures import drawing
+from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, drawing, fold, setting_in_words
 from headstart.output.markup import escape_cell, escape_markdown
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
 from headstart.output.tables import markdown_report, print_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SCHEMA = 1
 NAME = "forecast"
@@ -83,8 +81,12 @@ def forecast(
         raise UserError(left_out[-1]["reason"])
 
     document = {"schema": SCHEMA, **made_from, "coverage": read_coverage(), "left_out": left_out, "settings": described}
-    write_forecast(results, document, figure_formats)
-    print_forecast(document)
+    report, figures = {f"{NAME}.md": _report(document)}, {NAME: plot_forecast(document)}
+    results.write(document, {NAME: _table(document)}, report, figures, figure_formats)
+
+    for each in described if len(described) <= MOST_PRINTED else []:
+        print_table(f"{each['name']}\n{_criterion(each)}", _rows(each), CAPTION)
+    print_lines(_remarks(document))
     results.print_written()
     return document
 
@@ -183,32 +185,13 @@ def _as_json(intervals: Mapping[float, Sequence[Any]]) -> dict[str, list[Any]]:
     return {str(level): [*ends] for level, ends in intervals.items()}
 
 
-def write_forecast(
-    results: ResultsFolder,
-    document: dict[str, Any],
-    figure_formats: Sequence[FigureFormat],
-) -> None:
-    """Write the files of a forecast.
-
-    Args:
-        results: Their folder.
-        document: The content of `forecast.json`.
-        figure_formats: File formats of the figure.
-    """
+def _report(document: Mapping[str, Any]) -> str:
+    """Return the report in Markdown."""
     tables = [
         (escape_markdown(each["name"]), "", [[escape_markdown(cell) for cell in row] for row in _rows(each)])
         for each in document["settings"]
     ]
-    report = markdown_report("Forecast", escape_markdown(f"{CAPTION}."), _remarks(document), tables)
-    figures = {NAME: plot_forecast(document)}
-    results.write(document, {NAME: _table(document)}, {f"{NAME}.md": report}, figures, figure_formats)
-
-
-def print_forecast(document: Mapping[str, Any]) -> None:
-    """Print the tables, if settings are few."""
-    for setting in document["settings"] if len(document["settings"]) <= MOST_PRINTED else []:
-        print_table(f"{setting['name']}\n{_criterion(setting)}", _rows(setting), CAPTION)
-    print_lines(_remarks(document))
+    return markdown_report("Forecast", escape_markdown(f"{CAPTION}."), _remarks(document), tables)
 
 
 def _criterion(setting: Mapping[str, Any]) -> str:
@@ -236,13 +219,10 @@ def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
     later = [str(each["labels"]) for each in setting["methods"][0]["later"]]
     rows = [["method", f"at {now}", *(f"at {each}" for each in later), "samples"]]
     for each in setting["methods"]:
-        cells = [f"{100 * row['accuracy']:.0f} {_percent(row['intervals'][SHOWN])}" for row in each["later"]]
+        percent = [[100 * value for value in (row["accuracy"], *row["intervals"][SHOWN])] for row in each["later"]]
+        cells = [f"{value:.0f} [{low:.0f}, {high:.0f}]" for value, low, high in percent]
         rows.append([each["name"], f"{100 * each['accuracy']:.0f}", *cells, _samples(each)])
     return rows
-
-
-def _percent(ends: Sequence[float]) -> str:
-    return f"[{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
 
 
 def _samples(method: Mapping[str, Any]) -> str:
@@ -270,16 +250,12 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     return columns, rows
 
 
-def plot_forecast(document: Mapping[str, Any]) -> "Figure":
+def plot_forecast(document: Mapping[str, Any]) -> Figure:
     """Plot the best method of each setting: expected accuracy and both intervals, and the threshold.
 
     Args:
         document: The content of `forecast.json`.
     """
-    from matplotlib.figure import Figure
-
-    from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, fold, setting_in_words
-
     settings = document["settings"][:MOST_PANELS]
     columns = min(3, len(settings))
     lines = -(-len(settings) // columns)

@@ -268,7 +268,8 @@ def _effects_of_ties(study: Study) -> list[str]:
     lines = [f"Experiments with several winners: {', '.join(shares)}."] if shares else []
     for column, measure in enumerate(RATED.values()):
         percent = {kind: study.wins.percent(kind)[:, column] for kind in TIES}
-        leaders = {kind: _leaders(rates) for kind, rates in percent.items()}
+        # None leads where rates are undefined.
+        leaders = {kind: np.flatnonzero(rates >= rates.max() - SAME).tolist() for kind, rates in percent.items()}
         if leaders["split"] != leaders["last"]:
             named = []
             for kind, metrics in leaders.items():
@@ -276,8 +277,3 @@ def _effects_of_ties(study: Study) -> list[str]:
                 named.append(f"{titles} with ties={kind} ({percent[kind][metrics[0]]:.1f} %)")
             lines.append(f"{measure}: the choice of ties changes the leader: {' but '.join(named)}.")
     return lines
-
-
-def _leaders(percent: Floats) -> list[int]:
-    """Return the metrics with the highest rate; none if it is undefined."""
-    return np.flatnonzero(percent >= percent.max() - SAME).tolist()

@@ -115,7 +115,7 @@ def test_a_target_without_a_score_says_why_and_the_others_are_scored() -> None:
     assert (two["num_classes"].value, three["num_classes"].value) == (-2, -3)
 
 
-METRICS = "--metrics=[log_me, leep, ncti, {gbc: {pca: 8}}, num_classes]"
+STORED = "--metrics=[log_me, leep, ncti, {gbc: {pca: 8}}, num_classes]"
 CODES = np.arange(12) % 2
 PARTS = np.arange(12) % 3
 
@@ -135,12 +135,12 @@ def test_a_second_command_computes_what_is_missing(
         return score_source(metrics, *rest)
 
     monkeypatch.setattr(command, "score_source", note)
-    first = run(METRICS, "--resamples=3")
+    first = run(STORED, "--resamples=3")
     assert computed == 2 * [{"log_me", "leep", "ncti", "gbc(pca=8)", "num_classes"}]
     computed.clear()
     with monkeypatch.context() as patch:
         patch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
-        again = run(METRICS, "--resamples=3", output="again")
+        again = run(STORED, "--resamples=3", output="again")
     assert computed == []
     assert (again.rows, again.cells) == (first.rows, first.cells)
     run("--metrics=[log_me, {gbc: {pca: 7}}]", "--resamples=3", output="more")
