@@ -44,25 +44,6 @@ class PublishedFile:
 
 
 @dataclass(frozen=True)
-class Expected:
-    """Figures of a table as the register knows it.
-
-    Attributes:
-        sources: Number of sources that are compared.
-        targets: Number of targets.
-        cells: Number of performances.
-        mean_rank: Mean over targets of the weighted Kendall of the mean rank on the other targets.
-        metrics: The same of the metrics.
-    """
-
-    sources: int
-    targets: int
-    cells: int
-    mean_rank: float
-    metrics: dict[str, float] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class PublishedTable:
     """A published table.
 
@@ -70,7 +51,9 @@ class PublishedTable:
         title: Its content in words.
         citation: Authors, title, venue and year.
         files: Its files; the second one is for `reshape`.
-        expected: Figures that are expected of it.
+        expected: Figures that are expected of it: the numbers of sources that are compared, of targets and of
+            performances (`cells`), and the mean over targets of the weighted Kendall of the mean rank on the other
+            targets (`mean_rank`) and of each metric.
         options: Options with which `headstart audit` reads it.
         reshape: The function of `reshape.py` that makes its rows of its files, where the audit does not read its
             layout.
@@ -79,7 +62,7 @@ class PublishedTable:
     title: str
     citation: str
     files: list[PublishedFile]
-    expected: Expected
+    expected: dict[str, int | float]
     options: dict[str, Any] = Field(default_factory=dict)
     reshape: Literal["one_column_a_target", "linear_and_knn", "scores_and_records"] | None = None
 

@@ -18,7 +18,6 @@ from headstart.evaluation.audit.audit import FILES
 from headstart.evaluation.published import published as command
 from headstart.evaluation.published.register import (
     TABLES,
-    Expected,
     PublishedFile,
     PublishedTable,
     find_files,
@@ -54,13 +53,9 @@ def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
         values.append(stats.weightedtau(elsewhere[known], cells.performances[known, target]).statistic)
     metrics = measure_targets(cells.scores, cells.performances, cells.known)[:, :, 0].mean(axis=1)
 
-    expected = table.expected
-    assert (len(cells.sources), len(cells.targets), cells.known.sum()) == (
-        *(expected.sources, expected.targets),
-        expected.cells,
-    )
-    assert np.mean(values) == pytest.approx(expected.mean_rank, abs=5e-4)
-    assert dict(zip(cells.metrics, metrics, strict=True)) == pytest.approx(dict(expected.metrics), abs=5e-4)
+    figures = dict(zip(cells.metrics, metrics, strict=True)) | {"mean_rank": np.mean(values)}
+    sizes = {"sources": len(cells.sources), "targets": len(cells.targets), "cells": cells.known.sum()}
+    assert {**sizes, **figures} == pytest.approx(table.expected, abs=5e-4)
 
 
 def test_every_table_has_a_citation_and_an_address(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +70,10 @@ def test_every_table_has_a_citation_and_an_address(capsys: pytest.CaptureFixture
 
 PERFORMANCES = {"x": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, "y": {"a": 0.2, "b": 0.1, "c": 0.4, "d": 0.3}}
 CODE = f"import nothing_there\n\ndef run():\n    accuracies = {PERFORMANCES}\n    other = 1\n"
+
+
+def expect(*figures: float) -> dict[str, float]:
+    return dict(zip(("sources", "targets", "cells", "mean_rank"), figures, strict=True))
 
 
 @pytest.fixture
@@ -93,10 +92,8 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
         server.files = {code.url: CODE.encode(), holes.url: content.encode()}
         code, holes = (replace(file, url=server.url + file.url) for file in (code, holes))
         tables = {
-            "code": PublishedTable("of code", "A, B, 2020", [code], Expected(4, 2, 8, 0.5)),
-            "holes": PublishedTable(
-                "with holes", "C, D, 2021", [holes], Expected(3, 3, 9, 0.5), {"missing": "complete"}
-            ),
+            "code": PublishedTable("of code", "A, B, 2020", [code], expect(4, 2, 8, 0.5)),
+            "holes": PublishedTable("with holes", "C, D, 2021", [holes], expect(3, 3, 9, 0.5), {"missing": "complete"}),
         }
         monkeypatch.setattr(command, "TABLES", tables)
         yield tables
@@ -135,7 +132,7 @@ def test_figures_as_expected_are_said_so(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = replace(register["code"].expected, mean_rank=stats.weightedtau([4, 3, 2, 1], [3, 4, 1, 2]).statistic)
+    expected = expect(4, 2, 8, stats.weightedtau([4, 3, 2, 1], [3, 4, 1, 2]).statistic)
     monkeypatch.setitem(register, "code", replace(register["code"], expected=expected))
     (tmp_path / "copy.py").write_text(CODE)
     run("code", tmp_path / "out", f"--file={tmp_path / 'copy.py'}")
@@ -174,7 +171,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_code_without_the_table_is_named(tmp_path: Path) -> None:
     file = PublishedFile("made.csv", "", variable="accuracies")
-    table = PublishedTable("", "", [file], Expected(0, 0, 0, 0.0))
+    table = PublishedTable("", "", [file], expect(0, 0, 0, 0.0))
     for text, reason in (("other = {}", "assigns no 'accuracies'"), ("accuracies = f()", "cannot be read (malformed")):
         (tmp_path / "code.py").write_text(text)
         with pytest.raises(UserError) as error:
