@@ -134,8 +134,8 @@ def _study(folder: Path) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
     for prefix, metrics in (("study", 3), ("study_of_many", 7)):
         scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
-        names = {"metrics": [f"metric {i}" for i in range(metrics)], "targets": ["ade", "city", "coco"]}
-        table = make_table(scores, performances, **names)
+        names = [f"metric {i}" for i in range(metrics)]
+        table = make_table(scores, performances, metrics=names, targets=["ade", "city", "coco"])
         plots = plot_study(run_study(table, Pools(6, 4)))
         figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
     return figures

@@ -220,7 +220,7 @@ def test_the_catalogue_marks_the_metrics_whose_bound_many_features_reach() -> No
 
 
 def test_markdown() -> None:
-    values = {"good": [-0.125, 2.0, None], "bad|*ly*": [-1.5, 2.0, -0.0]}
+    values: dict[str, list[float | None]] = {"good": [-0.125, 2.0, None], "bad|*ly*": [-1.5, 2.0, -0.0]}
     scores: dict[str, dict[str, Score]] = {
         source: {
             metric: Score(value, 0.25, "too few photos" if value is None else "")
