@@ -20,6 +20,7 @@ from headstart.metrics.forecast.forecaster import Forecaster, accuracy_of
 
 # Left-out predictions of each method in all splits together, and the most splits.
 PREDICTIONS, MOST_SPLITS = 500, 20
+# Coverage of a forecast's intervals.
 LEVEL = 0.8
 # The last points of a curve rise if the accuracy has grown by more than so many of its standard errors since a quarter
 # of the labels. Without a quarter, the first point is taken.

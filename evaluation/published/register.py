@@ -19,6 +19,7 @@ from headstart.output.markup import csv_text
 from headstart.store.cache import cache_folder
 
 REGISTER = Path(__file__).with_name("register.yaml")
+# Where downloads are kept in the cache folder.
 FOLDER = "published"
 # The table in a layout that the audit reads, made of files in another.
 MADE = "table.csv"

@@ -43,6 +43,7 @@ def rank(scores: Mapping[str, Mapping[str, float | None]], uncounted: Collection
     """
     table = pd.DataFrame(scores, dtype=np.float64).T
     values = table.to_numpy()
+
     # Those that are equal up to rounding errors share the mean of their ranks.
     same = np.isclose(values[:, None], values, rtol=SAME, atol=SAME)
     better = (values > values[:, None]) & ~same

@@ -31,8 +31,8 @@ Metrics = Mapping[str, TransferabilityMetric]
 ALONE = "it compares sources with each other, and there is one alone"
 AT_BOUND = "it is the highest possible whichever part of the photos is left out, so that its spread cannot be seen"
 ONE_START = "it is of one random start, whose spread is not known"
-PACKAGES = ("numpy", "scipy")
-DIGESTED_AT_ONCE = 4096
+# Whose versions stored scores depend on, and the rows of an array that are digested at once.
+PACKAGES, DIGESTED_AT_ONCE = ("numpy", "scipy"), 4096
 
 
 @dataclass(frozen=True)
