@@ -150,10 +150,10 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
 
 
 @contextmanager
-def prefix_extraction() -> Iterator[None]:
-    """Prefix errors about the device, the workers and the cache with their options of the extraction."""
+def prefix_extraction(option: str = "extraction") -> Iterator[None]:
+    """Prefix errors about the device, the workers and the cache with the option that has these in it."""
     try:
-        with prefix_errors("extraction", about=("device: ", "num_workers: ", "cache_dir: ")):
+        with prefix_errors(option, about=("device: ", "num_workers: ", "cache_dir: ")):
             yield
     except StoreError as error:
-        raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
+        raise UserError(f"{option}.cache_dir: {error}; choose another folder") from error

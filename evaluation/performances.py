@@ -1,6 +1,6 @@
 """`headstart performances`: the performances of source models on targets, from runs of headstart train."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +12,6 @@ from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
 from headstart.evaluation.transfer_results import (
     TASK,
-    Pair,
-    PairedResults,
     Trained,
     TransferResult,
     name_source,
@@ -102,14 +100,14 @@ def performances(
     rows = [[*pair, value, " ".join(warnings[pair])] for pair, value in table.items()]
     write_text(path, csv_text((*PERFORMANCE_COLUMNS, WARNING), rows), overwrite)
 
-    _print(pairs, title, [*_warning_lines(warnings), *remarks], path)
-    return table
-
-
-def _warning_lines(warnings: Mapping[Pair, Sequence[str]]) -> list[str]:
-    """Return a line for each warning, with the pairs that it is about."""
+    cells = [[*pair, format_number(table[pair]), str(len(values))] for pair, values in pairs.items()]
+    print_table(
+        f"Performance: {title}, mean over orderings", [["source", "target", "performance", "orderings"], *cells]
+    )
     affected = grouped((warning, " on ".join(pair)) for pair, its in warnings.items() for warning in its)
-    return [f"WARNING: {', '.join(its)}: {warning}" for warning, its in affected.items()]
+    print_lines([*(f"WARNING: {', '.join(its)}: {warning}" for warning, its in affected.items()), *remarks])
+    say(f"wrote {path}")
+    return table
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:
@@ -203,12 +201,3 @@ def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list
         censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit
         return [f"{censored} orderings did not meet the criterion by {limit} samples, and count as 0."] * bool(censored)
     return []
-
-
-def _print(pairs: PairedResults, title: str, remarks: Sequence[str], path: Path) -> None:
-    rows = [["source", "target", "performance", "orderings"]]
-    for pair, values in pairs.items():
-        rows.append([*pair, format_number(float(values.mean())), str(len(values))])
-    print_table(f"Performance: {title}, mean over orderings", rows)
-    print_lines(remarks)
-    say(f"wrote {path}")

@@ -1,8 +1,7 @@
 """Results of sources on targets: read from runs of fine-tuning and ledgers, and grouped by source and target."""
 
-import json
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path, PurePath
@@ -77,6 +76,17 @@ class TransferResult:
         """Source and target."""
         return self.source, self.target
 
+    @property
+    def settings(self) -> dict[str, Mapping[str, Any]]:
+        """The settings that others must share, by the end of the message where they do not."""
+        return {
+            "give runs of one recipe": {SHARE: self.common.get(SHARE), **self.recipe},
+            "only sources, targets and orderings may differ": self.common,
+            f"both are of the source {self.source}": self.of_source,
+            f"both are of the target {self.target}": self.of_target,
+            f"both are of {self.source} on {self.target}": self.of_pair,
+        }
+
     def __str__(self) -> str:
         """Return source, target and folder, as messages name them."""
         return f"{self.source} on {self.target} in {str(self.folder)!r}"
@@ -104,13 +114,11 @@ def rename(results: Sequence[TransferResult], names: Mapping[str, str]) -> list[
     Raises:
         UserError: A name belongs to none of them.
     """
-    present = sorted({name for each in results for name in (each.source, each.target)})
+    present = sorted({name for each in results for name in each.pair})
     if unknown := sorted(set(names) - set(present)):
         raise UserError(f"names: {', '.join(unknown)} given, but the runs are of {', '.join(present)}")
-    return [
-        replace(each, source=names.get(each.source, each.source), target=names.get(each.target, each.target))
-        for each in results
-    ]
+    pairs = [[names.get(name, name) for name in each.pair] for each in results]
+    return [replace(each, source=pair[0], target=pair[1]) for each, pair in zip(results, pairs, strict=True)]
 
 
 def pair_results(results: Sequence[TransferResult]) -> PairedResults:
@@ -122,25 +130,12 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
         The values in the order of the orderings' numbers, by source and target.
 
     Raises:
-        UserError: The results cannot be compared.
+        UserError: The results cannot be compared, or an ordering is there twice, with two values.
     """
-    choose = "give runs of one recipe"
-    _require_same(results, [{SHARE: each.common.get(SHARE)} for each in results], choose)
-    require_comparable(results)
-    _require_same(results, [each.recipe for each in results], choose)
-    pairs = join_orderings(results)
-    return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
+    groups = grouped((remedy, (each, its)) for each in results for remedy, its in each.settings.items())
+    for remedy, members in groups.items():
+        _require_same(members, remedy)
 
-
-def join_orderings(results: Sequence[TransferResult]) -> dict[Pair, dict[int, float]]:
-    """Return the values by source and target, and by ordering.
-
-    Args:
-        results: The results.
-
-    Raises:
-        UserError: An ordering is there twice, with two values.
-    """
     pairs: dict[Pair, dict[int, float]] = {}
     for each in results:
         values = pairs.setdefault(each.pair, {})
@@ -150,7 +145,24 @@ def join_orderings(results: Sequence[TransferResult]) -> dict[Pair, dict[int, fl
                     f"runs: {str(each.folder)!r} holds ordering {ordering} of {each.source} on {each.target} again, "
                     "and differently; leave one out"
                 )
-    return pairs
+    return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
+
+
+def _require_same(members: Sequence[tuple[TransferResult, Mapping[str, Any]]], remedy: str) -> None:
+    """Raise a UserError that names results, settings and their values unless the settings of all agree."""
+    one, first = members[0][0], flatten(members[0][1])
+    for result, settings in members[1:]:
+        other = flatten(settings)
+        differing = [key for key in {**first, **other} if first.get(key) != other.get(key)]
+        if differing:
+            values = [f"{key} ({_show(other.get(key))}, {_show(first.get(key))})" for key in differing]
+            listed = ", ".join([*values[:LISTED], *["…"] * (len(values) > LISTED)])
+            raise UserError(f"runs: {result} differs from {one} in {listed}; {remedy}")
+
+
+def _show(value: object) -> str:
+    """Return the value of a setting as text: a digest shortened, a dash where there is none."""
+    return "–" if value is None else show(value)
 
 
 def pair_warnings(results: Sequence[TransferResult]) -> dict[Pair, list[str]]:
@@ -163,40 +175,6 @@ def pair_warnings(results: Sequence[TransferResult]) -> dict[Pair, list[str]]:
         # Where pixels have no classes, accuracies name no measure.
         warnings[pair] = [*one_class_warnings(only, len(orderings), "measure" in its[0].common), *others]
     return warnings
-
-
-def require_comparable(results: Sequence[TransferResult]) -> None:
-    """Raise a UserError unless results differ in nothing but source, target, orderings and recipe."""
-    _require_same(results, [each.common for each in results], "only sources, targets and orderings may differ")
-
-    # Results of one source, of one target, and of both must agree in further settings.
-    groups = grouped(
-        (group, (each, settings))
-        for each in results
-        for group, settings in (
-            (f"the source {each.source}", each.of_source),
-            (f"the target {each.target}", each.of_target),
-            (f"{each.source} on {each.target}", each.of_pair),
-        )
-    )
-    for group, members in groups.items():
-        _require_same([each for each, _ in members], [settings for _, settings in members], f"both are of {group}")
-
-
-def _require_same(results: Sequence[TransferResult], settings: Sequence[Mapping[str, Any]], remedy: str) -> None:
-    """Raise a UserError that names the results, the settings and their values unless all settings agree."""
-    first = flatten(settings[0])
-    for result, other in zip(results, map(flatten, settings), strict=True):
-        differing = [key for key in {**first, **other} if first.get(key) != other.get(key)]
-        if differing:
-            values = [f"{key} ({show_setting(other.get(key))}, {show_setting(first.get(key))})" for key in differing]
-            listed = ", ".join([*values[:LISTED], *["…"] * (len(values) > LISTED)])
-            raise UserError(f"runs: {result} differs from {results[0]} in {listed}; {remedy}")
-
-
-def show_setting(value: object) -> str:
-    """Return the value of a setting as text: a digest shortened, a dash where there is none."""
-    return "–" if value is None else show(value)
 
 
 def task_of(folder: Path) -> str:
@@ -259,13 +237,8 @@ def _result(
         key: value for key, value in {**stream_key, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}
     }
 
-    trainer = common.pop("trainer")
-    recipe = {
-        **flatten(common.pop("hyperparameters")),
-        "batch_size": common.pop("batch_size"),
-        **{f"trainer.{name}": value for name, value in trainer.items()},
-    }
-
+    hyperparameters = common.pop("hyperparameters")
+    recipe = {**hyperparameters, "batch_size": common.pop("batch_size"), "trainer": common.pop("trainer")}
     return TransferResult(
         folder,
         name_source(names["backbone"], names["weights"], names["registry"]),
@@ -276,7 +249,7 @@ def _result(
         of_target={key: stream_key.get(key) for key in OF_A_TARGET},
         of_pair={},
         only_classes=only,
-        recipe={name: value if isinstance(value, Hashable) else json.dumps(value) for name, value in recipe.items()},
+        recipe=recipe,
     )
 
 

@@ -29,6 +29,7 @@ FEW = [
     *("--data.num_workers=0", "--data.batch_size=5", "--trainer.max_epochs=2"),
     *("--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"),
 ]
+SOURCE = [f"--config={CONFIGS / 'segmentation_source.yaml'}", *FEW, f"--data.backbone={NETWORK}"]
 Train = Callable[..., dict[str, Any]]
 
 
@@ -40,8 +41,7 @@ def pool(tmp_path: Path) -> Path:
 @pytest.fixture
 def source(tmp_path: Path, pool: Path) -> dict[str, Any]:
     """Train a source, which is an entry of the pool."""
-    config = f"--config={CONFIGS / 'segmentation_source.yaml'}"
-    return run(tmp_path / "source", config, *FEW, f"--data.backbone={NETWORK}", f"--results.registry={pool}")
+    return run(tmp_path / "source", *SOURCE, f"--results.registry={pool}")
 
 
 @pytest.fixture
@@ -55,8 +55,7 @@ def brute_force_mean_iou(network: torch.nn.Module, normalize: torch.nn.Module, c
     """Count pixel by pixel, over all validation scenes."""
     photos = DrawnScenes(**SCENES).validation()  # type: ignore[arg-type]
     assert photos.maps is not None
-    both = np.zeros(classes)
-    either = np.zeros(classes)
+    both, either = np.zeros((2, classes))
     for index in range(len(photos)):
         picture = torch.from_numpy(np.array(photos.read(index))).permute(2, 0, 1)[None]
         with torch.inference_mode():
@@ -102,7 +101,7 @@ def test_a_mean_iou_that_is_known_is_not_measured_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", [1, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moment", [1, 6])
 def test_fine_tuning_that_is_cut_off_goes_on(
     moment: int, source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,13 +149,7 @@ def test_networks_that_predict_the_background_alone_are_named(
     # After two epochs the source may do so by itself.
     assert source["warnings"] == [warning] * bool(source["accuracy"] == pytest.approx(of_background))
     tuned = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32")
-    trained = run(
-        tmp_path / "alone",
-        f"--config={CONFIGS / 'segmentation_source.yaml'}",
-        *FEW,
-        f"--data.backbone={NETWORK}",
-        f"--results.registry={tmp_path / 'alone.json'}",
-    )
+    trained = run(tmp_path / "alone", *SOURCE, f"--results.registry={tmp_path / 'alone.json'}")
     for results in (tuned, trained):
         assert results["accuracy"] == pytest.approx(of_background)
         assert results["warnings"] == [warning]
@@ -176,12 +169,8 @@ def test_the_sweep_finds_what_the_first_command_measured(
     document = yaml.safe_load((CONFIGS / "sweep" / "segmentation.yaml").read_text())
     command = [part for part in document["command"] if "--config=" not in part and part != "${args}"]
     scenes = {"class_path": "headstart.datamodules.DrawnScenes", "init_args": SCENES}
-    content = {
-        **document,
-        "command": [*command, *options, "${args}"],
-        "parameters": {"data.photos": {"values": [scenes]}},
-    }
-    (tmp_path / "segmentation.yaml").write_text(yaml.safe_dump(content))
+    content = {"command": [*command, *options, "${args}"], "parameters": {"data.photos": {"values": [scenes]}}}
+    (tmp_path / "segmentation.yaml").write_text(yaml.safe_dump({**document, **content}))
     monkeypatch.setattr(PhotoTraining, "training_step", refuse)
     sweep.main(["segmentation.yaml"])
     [row] = json.loads((tmp_path / "runs" / "sweep-segmentation" / "sweep.json").read_text())["runs"]
@@ -206,9 +195,8 @@ def test_networks_of_pixels_and_of_photos_are_not_interchangeable(
 def test_scores_on_pixels(source: dict[str, Any], pool: Path, tmp_path: Path) -> None:
     target = {"class_path": "headstart.datamodules.DrawnScenes", "init_args": {**SCENES, "train_size": 60}}
     options = [f"--registry={pool}", f"--targets.small={json.dumps(target)}", f"--output={tmp_path / 'scores'}"]
-    evaluate.main(
-        ["transferability", *options, "--pixels=20", "--resamples=2", "--logger=false", "--extraction.num_workers=0"]
-    )
+    options += ["--pixels=20", "--resamples=2", "--logger=false", "--extraction.num_workers=0"]
+    evaluate.main(["transferability", *options])
     document = json.loads((tmp_path / "scores" / "transferability.json").read_text())
     assert document["pixels"] == 20
     assert document["metrics"] == ["gbc(covariance=diagonal)", "leep", "n_leep", "log_me", "h_score"]

@@ -16,12 +16,10 @@ from headstart.benchmarks.forecast_curves import SHARED, SOURCES, TARGETS, judge
 from headstart.benchmarks.frame import Shares
 from headstart.datamodules.embedding import embed_readable
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.evaluation.classifiers.assessment import assess, try_left_out
+from headstart.evaluation.classifiers.answer import doubtful_indices
+from headstart.evaluation.classifiers.assessment import assess, forecast_rows, try_left_out
 from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
-from headstart.evaluation.classifiers.document import doubtful_indices
-from headstart.evaluation.classifiers.forecast import forecast_rows
-from headstart.evaluation.classifiers.left_out import LeftOut, prepare
-from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
+from headstart.evaluation.classifiers.left_out import LeftOut, curve_sizes, learning_curve, prepare
 from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
 from headstart.metrics.few_labels.folds import proportional_orderings
 from headstart.metrics.forecast.coverage import leave_data_sets_out

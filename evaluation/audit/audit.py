@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.evaluation.audit.figures import plot_audit
-from headstart.evaluation.audit.findings import audit_table, csv_tables
-from headstart.evaluation.audit.hole_effects import effects_of_holes
+from headstart.evaluation.audit.findings import audit_table, csv_tables, effects_of_holes
 from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
 from headstart.evaluation.audit.tables import markdown_text, print_audit
 from headstart.evaluation.table_results import TableResults

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.holes import largest_complete, usable
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize, without
+from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize
 from headstart.evaluation.estimates import few_targets, mean_over_targets
+from headstart.metrics.arrays import Flags
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
 from headstart.metrics.sample_efficiency.scores import finite
@@ -46,8 +48,11 @@ def audit_table(table: TransferTable, facts: Facts) -> dict[str, Any]:
 def _leave_one_out(table: TransferTable, facts: Facts) -> dict[str, Any]:
     """Return the mean over targets by ranker, measure and the source that is left out."""
     means: dict[str, Any] = {}
+    all_targets = np.ones(len(table.targets), dtype=np.bool_)
     for index, model in enumerate(track(table.sources, "leave one model out", "models")):
-        rankers = rank_sources(*without(table, facts, np.arange(len(table.sources)) == index))
+        others = np.arange(len(table.sources)) != index
+        rest = {name: np.array(values)[others].tolist() for name, values in facts.items()}
+        rankers = rank_sources(table.part(others, all_targets), rest)
         over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
         for name, values in zip(rankers.names, over_targets, strict=True):
             for measure, value in zip(MEASURES, values, strict=True):
@@ -99,3 +104,41 @@ def _leaves(nested: Mapping[str, Any]) -> Iterator[list[Any]]:
     """Yield a row for each value of nested mappings: the keys that lead to it, and the value."""
     for key, value in nested.items():
         yield from ([key, *row] for row in _leaves(value)) if isinstance(value, Mapping) else [[key, value]]
+
+
+def effects_of_holes(table: TransferTable) -> dict[str, Any]:
+    """Describe how well every ranker does on the parts of a table with holes, by weighted Kendall.
+
+    A part with fewer than two sources or targets is left out, and so is one that equals an earlier one.
+
+    Args:
+        table: The table with its holes.
+
+    Returns:
+        For each part its numbers of `sources` and `targets`. Under `rankers` it has the mean over targets of each with
+        its interval. Empty for a table without holes.
+    """
+    holes = table.holes
+    if not holes.any():
+        return {}
+    parts: dict[str, tuple[Flags, Flags]] = {
+        "each target's own sources": usable(table),
+        "part without holes": largest_complete(holes, table.known),
+        "sources that all targets have": (np.asarray(~holes.any(axis=1)), np.ones(len(table.targets), dtype=np.bool_)),
+    }
+
+    described: dict[str, Any] = {}
+    seen = set()
+    for name, (sources, targets) in parts.items():
+        names = *sources, None, *targets
+        if min(sources.sum(), targets.sum()) < 2 or names in seen:
+            continue
+        seen.add(names)
+        part = table.part(sources, targets)
+        summaries = summarize(part, rank_sources(part, {}))["rankers"]
+        described[name] = {
+            "sources": len(part.sources),
+            "targets": len(part.targets),
+            "rankers": {ranker: measures["weighted_kendall"] for ranker, measures in summaries.items()},
+        }
+    return described

@@ -10,7 +10,7 @@ import numpy as np
 from headstart.contract.tables.csv_tables import finite_number, read_frame
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import by_measure, over_targets
-from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import bootstrap_counts
 from headstart.metrics.ranking.best_metrics import find_best
 from headstart.metrics.ranking.over_targets import FEWEST, respread
@@ -67,17 +67,15 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
         raise UserError(f"facts: nothing of {', '.join(map(repr, missing))}; all sources of the table are needed")
 
     ordered = frame.assign(row=frame.index).set_index("source").loc[list(sources)]
-    return {
-        NUMBERS[name]: [_read_fact(name, *fact) for fact in zip(ordered["row"], ordered[name], strict=True)]
-        for name in columns
-    }
-
-
-def _read_fact(name: str, row: int, text: str) -> float:
     try:
-        return finite_number(text, name)
+        return {
+            NUMBERS[name]: [
+                finite_number(text, f"row {row}: {name}") for row, text in ordered[["row", name]].to_numpy()
+            ]
+            for name in columns
+        }
     except ValueError as error:
-        raise UserError(f"facts: row {row}: {error}") from error
+        raise UserError(f"facts: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -172,12 +170,6 @@ def varying_facts(facts: Facts) -> tuple[Facts, dict[str, str]]:
     return {name: values for name, values in facts.items() if name not in left_out}, left_out
 
 
-def without(table: TransferTable, facts: Facts, left_out: Flags) -> tuple[TransferTable, Facts]:
-    """Return a table and its facts without some of the sources `[n]`."""
-    rest = table.part(~left_out, np.ones(len(table.targets), dtype=np.bool_))
-    return rest, {name: np.array(values)[~left_out].tolist() for name, values in facts.items()}
-
-
 def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
     """Describe how well every ranker predicts performance over targets, and what is left beside the mean rank.
 
@@ -194,30 +186,29 @@ def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
         differ from it significantly.
     """
     targets, (mean_rank, *others) = table.targets, rankers.measured
+    rest = dict(zip(rankers.names[1:], others, strict=True))
+
     resamples = RESAMPLES if table.known.size <= LARGE else FEWER
     counts = np.concatenate(list(bootstrap_counts([len(targets)], resamples))).astype(np.float64)
     # Fewer targets have neither intervals nor significant differences.
     resampled = measure_resampled(table, counts) if len(targets) >= FEWEST else np.full((0, *mean_rank.shape), np.nan)
 
-    def spread(values: Floats, in_resamples: Floats) -> Floats:
+    def describe(values: Floats, in_resamples: Floats, differences: bool = False) -> dict[str, Any]:
         columns = zip(values.T, in_resamples.transpose(2, 0, 1), strict=True)
-        return np.stack([respread(*each, counts) for each in columns], axis=1)
+        spread = np.stack([respread(*each, counts) for each in columns], axis=1)
+        return by_measure(values, targets, spread, differences)
 
-    rest = dict(zip(rankers.names[1:], others, strict=True))
+    beyond = zip(rest, given_mean_rank(table, rankers), strict=True)
     return {
         "rankers": {
-            MEAN_RANK: by_measure(mean_rank, targets, spread(mean_rank, resampled)),
+            MEAN_RANK: describe(mean_rank, resampled),
             **{name: by_measure(values, targets) for name, values in rest.items()},
         },
         "minus_mean_rank": {
-            name: by_measure(
-                values - mean_rank, targets, spread(values - mean_rank, values - resampled), differences=True
-            )
-            for name, values in rest.items()
+            name: describe(values - mean_rank, values - resampled, differences=True) for name, values in rest.items()
         },
         "kendall_given_mean_rank": {
-            name: over_targets(values, targets, (-1.0, 1.0), tested=True)
-            for name, values in zip(rest, given_mean_rank(table, rankers), strict=True)
+            name: over_targets(values, targets, (-1.0, 1.0), tested=True) for name, values in beyond
         },
         "best": {measure: _best(table, rest, index) for index, measure in enumerate(MEASURES)},
     }
@@ -229,13 +220,13 @@ def _best(table: TransferTable, measured: Mapping[str, Floats], index: int) -> d
         return {"metrics": [], "tied": [], "not_compared": {}}
     values = np.stack([measured[metric][:, index] for metric in table.metrics])
     result, known = find_best(values), np.isfinite(values)
-    missing = zip(table.metrics, known.any(axis=0) & ~known, strict=True)
+    lacking = zip(table.metrics, known.any(axis=0) & ~known, strict=True)
     return {
         "metrics": [name for name, best in zip(table.metrics, result.best, strict=True) if best],
         "tied": [name for name, tied in zip(table.metrics, result.tied, strict=True) if tied],
         "not_compared": {
             metric: [table.targets[index] for index in np.flatnonzero(lacks)]
-            for metric, lacks in missing
+            for metric, lacks in lacking
             if lacks.any()
         },
     }

@@ -1,7 +1,7 @@
 """`headstart fit`: a classifier for photos with few labels, and how accurate it will be."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -14,20 +14,26 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.near_duplicates import read_thumbnails
 from headstart.datamodules.photos.photo_source import Photos, PictureFiles
+from headstart.evaluation.classifiers.answer import (
+    curve_rows,
+    describe,
+    expected_rows,
+    markdown_page,
+    method_rows,
+    photo_table,
+    sentences,
+)
 from headstart.evaluation.classifiers.assessment import assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
-from headstart.evaluation.classifiers.document import describe, photo_table
 from headstart.evaluation.classifiers.figures import plot_answer
-from headstart.evaluation.classifiers.folder import JSON, TENSORS, Classifier
-from headstart.evaluation.classifiers.given_photos import LabelledPhotos, read_photos, select
+from headstart.evaluation.classifiers.folder import JSON, ONNX, TENSORS, Classifier, onnx_writer, require_onnx
 from headstart.evaluation.classifiers.heads import head_of
-from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
-from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
-from headstart.evaluation.classifiers.texts import curve_rows, expected_rows, markdown_page, method_rows, sentences
+from headstart.evaluation.classifiers.labelled_photos import LabelledPhotos, read_photos, select
+from headstart.evaluation.embeddings import prefix_extraction
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
 from headstart.modules.networks.spec import WEIGHT_FILES
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import UserError
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
 from headstart.output.processors import require_memory
@@ -35,7 +41,6 @@ from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, Result
 from headstart.output.seeds import Seed
 from headstart.output.tables import print_table
 from headstart.store.cache import cache_folder
-from headstart.store.feature_table import StoreError
 
 FOLDER = "classifier"
 # Bytes of an ordering for each photo: its place, and the random number that it is sorted by.
@@ -108,8 +113,8 @@ def fit(
 
     labelled = read_photos(photos, demo, cache_folder(features.cache_dir))
     _require_apart(results.path, photos, labelled.photos)
-    count = len(labelled.photos)
-    require_memory("orderings", f"{orderings:,} orderings of {count:,} photos", BYTES_PER_PHOTO * orderings * count)
+    listed = len(labelled.photos)
+    require_memory("orderings", f"{orderings:,} orderings of {listed:,} photos", BYTES_PER_PHOTO * orderings * listed)
     specs = [_spec(each) for each in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     labelled, embedded, samples = _embed(labelled, specs, features, int(seed), near_duplicates)
 
@@ -141,13 +146,15 @@ def fit(
         assessment.temperature,
         {
             "method": document["method"],
-            "labels": document["photos"],
+            "labels": len(labelled.photos),
             "expected_accuracy": document["expected_accuracy"],
         },
         int(seed),
     )
-    backbone = embedded[index].backbone if onnx else None
-    _write(results, classifier, document, photo_table(labelled, assessment), figure_formats, backbone)
+    _write_classifier(results, classifier, embedded[index].backbone if onnx else None)
+    tables, pages = {"photos": photo_table(labelled, assessment)}, {"report.md": markdown_page(document)}
+    results.write(document, tables, pages, {"answer": plot_answer(document)}, figure_formats)
+    say(f"to predict: headstart predict {results.path / FOLDER} PHOTOS --output predictions.csv")
 
     print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
     print_table("Learning curve", curve_rows(document))
@@ -161,19 +168,15 @@ def _embed(
     labelled: LabelledPhotos, specs: Sequence[BackboneSpec], features: Features, seed: int, near_duplicates: bool
 ) -> tuple[LabelledPhotos, list[Embedded], list[Labelled]]:
     """Compute the features of all backbones, and leave out rows that are no samples."""
-    embedded = []
-    try:
+    embedded, thumbnails = [], None
+    with prefix_extraction("features"):
         for spec in specs:
-            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones(spec):
+            with _naming_backbones(spec):
                 embedded.append(embed_readable(labelled.photos, spec, seed=seed, **asdict(features)))
-    except StoreError as error:
-        raise UserError(f"features.cache_dir: {error}; choose another folder") from error
-
-    thumbnails = None
-    if near_duplicates:
-        preprocessing = embedded[0].backbone.preprocessing
-        with prefix_errors("features", about="num_workers: "):
+        if near_duplicates:
+            preprocessing = embedded[0].backbone.preprocessing
             thumbnails = read_thumbnails(labelled.photos, preprocessing, features.num_workers, "photos")
+
     labelled, remaining = select(labelled, thumbnails, embedded[0].unreadable)
     labels, classes = torch.from_numpy(labelled.photos.labels), len(labelled.photos.classes)
     samples = []
@@ -226,24 +229,13 @@ def _names(specs: Sequence[BackboneSpec]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 
-def _write(
-    results: ResultsFolder,
-    classifier: Classifier,
-    document: Mapping[str, Any],
-    photos: tuple[list[str], list[list[Any]]],
-    figure_formats: Sequence[FigureFormat],
-    backbone: Backbone | None,
-) -> None:
-    """Write the classifier, with a file in ONNX if its backbone is given, and the results."""
-    writers = classifier.writers()
+def _write_classifier(results: ResultsFolder, classifier: Classifier, backbone: Backbone | None) -> None:
+    """Write the classifier, with a file in ONNX if its backbone is given."""
+    writers, folder = classifier.writers(), results.path / FOLDER
     if backbone is not None:
         writers = {**onnx_writer(backbone, classifier), **writers}
-    folder = results.path / FOLDER
     with results.writable():
         if backbone is None:
             # That of an earlier classifier, which is overwritten.
             (folder / ONNX).unlink(missing_ok=True)
         results.written += write_together(folder, writers)
-    pages = {"report.md": markdown_page(document)}
-    results.write(document, {"photos": photos}, pages, {"answer": plot_answer(document)}, figure_formats)
-    say(f"to predict: headstart predict {folder} PHOTOS --output predictions.csv")

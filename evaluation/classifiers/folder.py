@@ -1,4 +1,4 @@
-"""Classifiers as folders: a head in safetensors, and JSON that names its backbone and its classes."""
+"""Classifiers as folders: a head in safetensors, JSON that names its backbone and its classes, and a file in ONNX."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save
+from torch import Tensor, nn
 
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.folder_listing import report_left_out
@@ -18,6 +19,7 @@ from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.evaluation.classifiers.heads import Head, read_head
 from headstart.metrics.few_labels.calibration import probabilities
+from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WEIGHT_FILES
@@ -26,6 +28,11 @@ from headstart.store.cache import cache_folder
 
 JSON, TENSORS = "classifier.json", "head.safetensors"
 SCHEMA = 1
+ONNX = "model.onnx"
+# Largest difference of a probability by ONNX Runtime that rounding explains.
+TOLERANCE = 1e-3
+# What the file says of its input, beside the classes, the size, the crop, the mean and the standard deviation.
+INPUT = "RGB bytes [photos, 3, crop, crop] of resized photos; the model itself applies mean and std"
 
 
 @dataclass(frozen=True)
@@ -162,3 +169,63 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
 
     about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
     return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
+
+
+def require_onnx() -> None:
+    """Raise a UserError if the extra `onnx` is not installed."""
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise UserError(f"onnx: {error}; pip install 'headstart[onnx]', or leave out --onnx") from error
+
+
+def onnx_writer(backbone: Backbone, classifier: Classifier) -> dict[str, Callable[[Path], object]]:
+    """Return what writes the file, by its name.
+
+    Args:
+        backbone: The classifier's backbone.
+        classifier: The classifier.
+    """
+    head, temperature = classifier.head, classifier.temperature
+    scaled = Head(head.representation, head.matrix, head.weight / temperature, head.bias / temperature, head.offset)
+    # From prepared photos, uint8 `[photos, 3, height, width]`, to probabilities `[photos, classes]`.
+    whole = nn.Sequential(backbone, scaled, nn.Softmax(-1)).eval()
+    about = {"classes": classifier.classes, **asdict(backbone.preprocessing), "input": INPUT}
+    metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in about.items()}
+    return {ONNX: partial(_export, whole, backbone.noise_photo(), metadata)}
+
+
+def _export(whole: nn.Module, photo: Tensor, metadata: dict[str, str], path: Path) -> None:
+    """Write the file and compare what it computes; a UserError, and no file, if that differs."""
+    import onnx
+    import onnxruntime
+
+    batch = torch.export.Dim("photos")
+    photos = torch.cat([photo, photo.flip(-1)])
+    torch.onnx.export(
+        whole,
+        (photos,),
+        path,
+        input_names=["photos"],
+        output_names=["probabilities"],
+        dynamo=True,
+        dynamic_shapes={"photos": {0: batch}},
+        external_data=False,
+    )
+    model = onnx.load(path)
+    onnx.helper.set_model_props(model, metadata)
+    onnx.save(model, path)
+
+    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    for inputs in (photos, photo):
+        with torch.no_grad():
+            expected = whole(inputs).cpu().numpy()
+        computed = session.run(None, {"photos": inputs.cpu().numpy()})[0]
+        difference = float(np.abs(computed - expected).max())
+        if not difference <= TOLERANCE:
+            raise UserError(
+                f"onnx: the file's probabilities differ from ours by {difference:.2g}, more than {TOLERANCE}; it is "
+                "not kept, choose another backbone or leave out --onnx"
+            )

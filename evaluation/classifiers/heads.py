@@ -20,18 +20,6 @@ from headstart.modules.methods.shrunken_class_mean import ShrunkenClassMean
 ROUNDING = 1e-3
 
 
-def _plain(features: Tensor, _: Tensor) -> Tensor:
-    return features
-
-
-def _unit(features: Tensor, _: Tensor) -> Tensor:
-    return functional.normalize(features, dim=-1)
-
-
-def _projected(features: Tensor, projection: Tensor) -> Tensor:
-    return functional.normalize((features @ projection).relu(), dim=-1)
-
-
 def _near_samples(features: Tensor, samples: Tensor) -> Tensor:
     """Return the Gaussian kernel of the features with samples, whose last column is the kernel's variance."""
     variance = samples[0, -1]
@@ -47,9 +35,9 @@ def _source_classes(features: Tensor, source: Tensor) -> Tensor:
 
 # What a head multiplies its weights by: a function of the features and of one matrix.
 REPRESENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "features": _plain,
-    "unit features": _unit,
-    "random projection": _projected,
+    "features": lambda features, _: features,
+    "unit features": lambda features, _: functional.normalize(features, dim=-1),
+    "random projection": lambda features, matrix: functional.normalize((features @ matrix).relu(), dim=-1),
     "Gaussian kernel": _near_samples,
     "source classes": _source_classes,
 }

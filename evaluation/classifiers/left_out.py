@@ -1,4 +1,4 @@
-"""Predictions of samples by methods that have not learnt them."""
+"""Predictions of samples by methods that have not learnt them: of folds, and of those that come next."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headstart.evaluation.classifiers.candidates import Labelled, create, fit_sets
+from headstart.metrics.arrays import Floats
 from headstart.metrics.few_labels.folds import KEPT
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, MethodStart
@@ -20,6 +21,8 @@ from headstart.modules.methods.semantic_class_mean import SemanticClassMean
 
 # Values of the vectors that are gathered at once.
 GATHERED = 2**25
+# Samples that all orderings together learn for one point of a curve, and the fewest orderings of a point.
+LEARNT, FEWEST = 4_000, 5
 
 
 class _MeanOfRepresented(SemanticClassMean):
@@ -155,3 +158,43 @@ def _sets_of_equal_size(folds: NDArray[np.int64], width: int) -> Iterator[tuple[
     for members in by_size.values():
         learnt, left_out = (np.stack([np.flatnonzero(flags == kind) for _, flags in members]) for kind in (False, True))
         yield torch.tensor([split for split, _ in members]), torch.from_numpy(learnt), torch.from_numpy(left_out)
+
+
+def curve_sizes(samples: int, classes: int) -> list[int]:
+    """Return the numbers of samples at which a curve has points: 1, 2, 3, 4, 6, 8, 12, ... samples per class.
+
+    Args:
+        samples: Number of samples; the last size is smaller.
+        classes: Number of classes.
+    """
+    steps = sorted({factor * 2**power for power in range(32) for factor in (1, 1.5) if factor * 2**power % 1 == 0})
+    return [int(step) * classes for step in steps if step * classes < samples]
+
+
+def learning_curve(prepared: LeftOut, orders: NDArray[np.int64], sizes: list[int]) -> list[Floats]:
+    """Measure the accuracy of a method on the samples that come next, after so many were learnt.
+
+    Source: A. Philip Dawid, "Present Position and Potential Developments: Some Personal Views: Statistical Theory: The
+    Prequential Approach", Journal of the Royal Statistical Society A, 1984. Between two sizes, the classifier of the
+    first predicts all samples up to the second. Points of many samples take fewer orderings, as each has more
+    predictions.
+
+    Args:
+        prepared: The method, and the samples.
+        orders: Orderings of the samples, `[orderings, samples]`.
+        sizes: As `curve_sizes` returns them.
+
+    Returns:
+        Accuracies at each size, `[orderings]`, of the first orderings where not all are fed.
+    """
+    # Nobody can know the only sample of a class before it is learnt.
+    labels = prepared.samples.labels
+    is_known = torch.bincount(labels)[labels] > 1
+    points = []
+    for size, end in zip(sizes, [*sizes[1:], orders.shape[1]], strict=True):
+        rows = torch.from_numpy(orders[: max(FEWEST, LEARNT // size)])
+        learnt, following = rows[:, :size], rows[:, size:end]
+        predicted = prepared.predict(learnt, following).argmax(-1)
+        right, scored = predicted == labels[following], is_known[following]
+        points.append(((right & scored).sum(1).double() / scored.sum(1).clamp(min=1)).numpy())
+    return points

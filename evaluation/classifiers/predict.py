@@ -10,12 +10,11 @@ from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.evaluation.classifiers.fit import Features
 from headstart.evaluation.classifiers.folder import load_classifier
-from headstart.output.errors import UserError, prefix_errors
+from headstart.evaluation.embeddings import prefix_extraction
 from headstart.output.files import output_file, write_text
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_written, say
 from headstart.store.cache import cache_folder
-from headstart.store.feature_table import StoreError
 
 COLUMNS = ("photo", "class", "probability")
 QUOTED = 5
@@ -52,11 +51,8 @@ def predict(
     left_out = report_left_out(pictures.left_out, "photos") if isinstance(pictures, Photos) else {}
     # By default, the arithmetic is that of the features to which the head was fitted.
     options = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
-    try:
-        with prefix_errors("features", about=("num_workers: ", "cache_dir: ")):
-            values, unreadable = fitted.predict_readable(pictures, **options)
-    except StoreError as error:
-        raise UserError(f"features.cache_dir: {error}; choose another folder") from error
+    with prefix_extraction("features"):
+        values, unreadable = fitted.predict_readable(pictures, **options)
 
     # Photos that cannot be decoded have no class.
     best = values.argmax(1)

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.evaluation.audit.audit import audit
-from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.published.files import find_files, other_version, readable_table
-from headstart.evaluation.published.register import TABLES, PublishedTable
+from headstart.evaluation.published.register import TABLES, PublishedTable, find_files, other_version, readable_table
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_text
@@ -64,9 +62,8 @@ def published(
     documents = {}
     for each in TABLES if name == ALL else [name]:
         folder = output_folder("output", str(Path(output) / each))
-        documents[each] = _audit(
-            TABLES[each], local, folder, figure_formats=figure_formats, logger=logger, overwrite=overwrite
-        )
+        options = {"figure_formats": figure_formats, "logger": logger, "overwrite": overwrite}
+        documents[each] = _audit(TABLES[each], local, folder, **options)
     if name == ALL:
         write_static_order(documents, Path(output), figure_formats, overwrite)
     return documents
@@ -86,21 +83,14 @@ def _audit(table: PublishedTable, local: "list[Path]", folder: Path, **options: 
     document = audit(str(readable), output=str(folder), **table.options, **options)
 
     warnings += _differences(table, document)
-    print_lines(warnings or [f"As expected: all {len(_known(table))} figures are those of the register."])
+    print_lines(warnings or [f"As expected: all {len(table.expected)} figures are those of the register."])
     notes = [note] * bool(note)
     print_lines([*notes, f"Cite: {table.citation}"])
     described = {"title": table.title, "citation": table.citation, "options": table.options}
-    record = {**described, "notes": notes, "warnings": warnings}
     files = {file.name: {"url": file.url, "path": str(paths[file.name])} for file in table.files}
-    write_text(folder / RECORD, json.dumps({**record, "files": files}, indent=2) + "\n", overwrite=True)
+    record = {**described, "notes": notes, "warnings": warnings, "files": files}
+    write_text(folder / RECORD, json.dumps(record, indent=2) + "\n", overwrite=True)
     return {**document, "notes": [*notes, *document["notes"]], "warnings": warnings}
-
-
-def _known(table: PublishedTable) -> dict[str, float]:
-    """Return the figures of the register, by what they are of."""
-    expected = table.expected
-    sizes = {"sources": expected.sources, "targets": expected.targets, "cells": expected.cells}
-    return {**sizes, MEAN_RANK: expected.mean_rank, **expected.metrics}
 
 
 def _differences(table: PublishedTable, document: Mapping[str, Any]) -> "list[str]":
@@ -113,6 +103,6 @@ def _differences(table: PublishedTable, document: Mapping[str, Any]) -> "list[st
     }
     return [
         f"WARNING: {figure} is {figures.get(figure)} here and {value} in the register."
-        for figure, value in _known(table).items()
+        for figure, value in table.expected.items()
         if figures.get(figure) is None or abs(figures[figure] - value) > SAME
     ]

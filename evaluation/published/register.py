@@ -1,5 +1,8 @@
-"""The register of published tables: where each is, how it is read, and which figures are expected of it."""
+"""The register of published tables: where each is, how it is read, which figures are expected of it, and its files."""
 
+import ast
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,7 +10,19 @@ import yaml
 from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from headstart.contract.tables.csv_tables import PERFORMANCE_COLUMNS
+from headstart.datamodules.photos.download import download, fetch_once
+from headstart.evaluation.published import reshape
+from headstart.output.errors import UserError, reason_of
+from headstart.output.files import write_text
+from headstart.output.markup import csv_text
+from headstart.store.cache import cache_folder
+
 REGISTER = Path(__file__).with_name("register.yaml")
+# Where downloads are kept in the cache folder.
+FOLDER = "published"
+# The table in a layout that the audit reads, made of files in another.
+MADE = "table.csv"
 
 
 @dataclass(frozen=True)
@@ -30,25 +45,6 @@ class PublishedFile:
 
 
 @dataclass(frozen=True)
-class Expected:
-    """Figures of a table as the register knows it.
-
-    Attributes:
-        sources: Number of sources that are compared.
-        targets: Number of targets.
-        cells: Number of performances.
-        mean_rank: Mean over targets of the weighted Kendall of the mean rank on the other targets.
-        metrics: The same of the metrics.
-    """
-
-    sources: int
-    targets: int
-    cells: int
-    mean_rank: float
-    metrics: dict[str, float] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class PublishedTable:
     """A published table.
 
@@ -56,7 +52,9 @@ class PublishedTable:
         title: Its content in words.
         citation: Authors, title, venue and year.
         files: Its files; the second one is for `reshape`.
-        expected: Figures that are expected of it.
+        expected: Figures that are expected of it: the numbers of sources that are compared, of targets and of
+            performances (`cells`), and the mean over targets of the weighted Kendall of the mean rank on the other
+            targets (`mean_rank`) and of each metric.
         options: Options with which `headstart audit` reads it.
         reshape: The function of `reshape.py` that makes its rows of its files, where the audit does not read its
             layout.
@@ -65,7 +63,7 @@ class PublishedTable:
     title: str
     citation: str
     files: list[PublishedFile]
-    expected: Expected
+    expected: dict[str, int | float]
     options: dict[str, Any] = Field(default_factory=dict)
     reshape: Literal["one_column_a_target", "linear_and_knn", "scores_and_records"] | None = None
 
@@ -76,3 +74,99 @@ class PublishedTable:
 
 
 TABLES = TypeAdapter(dict[str, PublishedTable]).validate_python(yaml.safe_load(REGISTER.read_text(encoding="utf-8")))
+
+
+def find_files(table: PublishedTable, local: Sequence[Path]) -> dict[str, Path]:
+    """Return the files of a table by their names: local copies, or downloads that are kept in the cache folder.
+
+    Args:
+        table: The table.
+        local: Local copies: files in the order of the table's, or one folder with files of these names in it or below.
+
+    Raises:
+        UserError: A file is missing, or cannot be fetched.
+    """
+    if not local:
+        return {file.name: _fetch(file) for file in table.files}
+    if len(local) == 1 and local[0].is_dir():
+        return {file.name: _find(local[0], file.name) for file in table.files}
+    if len(local) != len(table.files):
+        names = ", ".join(file.name for file in table.files)
+        raise UserError(f"file: {len(local)} given; this table has {len(table.files)}: {names}")
+    for path in local:
+        if not path.is_file():
+            raise UserError(
+                f"file: {str(path)!r} is no file; give a local copy, or leave the option out to download it"
+            )
+    return {file.name: path for file, path in zip(table.files, local, strict=True)}
+
+
+def _find(folder: Path, name: str) -> Path:
+    paths = sorted(folder.rglob(name))
+    if not paths:
+        raise UserError(f"file: {str(folder)!r} has no {name}; copy it there, or leave the option out to download it")
+    return paths[0]
+
+
+def _fetch(file: PublishedFile) -> Path:
+    """Download a file, unless the cache folder has it."""
+    suffix = ".py" if file.variable else ".csv"
+    folder = cache_folder() / FOLDER / Path(file.name).stem
+
+    def fill(partial: Path) -> Path:
+        # Another version is no error; `other_version` warns of it.
+        download(file.url, partial / f"table{suffix}", None, "give a local copy by --file")
+        return partial
+
+    fetch_once(folder, fill)
+    return folder / f"table{suffix}"
+
+
+def other_version(file: PublishedFile, path: Path) -> str:
+    """Return a warning if a file is not the version in the register. Empty if it is, or if no version is known."""
+    # Line ends differ between copies.
+    digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    if not file.sha256 or digest == file.sha256:
+        return ""
+    return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
+
+
+def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:
+    """Return a file that the audit reads, the table's own or one that is made of its files, and a note on its rows.
+
+    The code of a file of Python code is parsed, not run.
+
+    Args:
+        table: The table.
+        paths: Its files by their names.
+        folder: Folder for a file that is made.
+
+    Raises:
+        UserError: A file of Python code has no such dictionary.
+    """
+    path, note = paths[table.file.name], ""
+    if path.suffix == ".py":
+        values = _dictionary(table.file, path)
+        pairs = [(source, target) for target in sorted(values) for source in sorted(values[target])]
+        text = csv_text(PERFORMANCE_COLUMNS, [[*pair, values[pair[1]][pair[0]]] for pair in pairs])
+    elif table.reshape:
+        rows, note = getattr(reshape, table.reshape)(*(paths[file.name] for file in table.files))
+        text = rows.to_csv(index=False, lineterminator="\n")
+    else:
+        return path, note
+    write_text(folder / MADE, text, overwrite=True)
+    return folder / MADE, note
+
+
+def _dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
+    try:
+        statements = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements:
+            if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == file.variable for target in node.targets
+            ):
+                values = ast.literal_eval(node.value)
+                return {str(target): dict(row) for target, row in values.items()}
+    except (OSError, SyntaxError, ValueError, AttributeError) as error:
+        raise UserError(f"file: {str(path)!r} cannot be read ({reason_of(error)}); give the released file") from error
+    raise UserError(f"file: {str(path)!r} assigns no {file.variable!r}; give the released file, or a CSV file")

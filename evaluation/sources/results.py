@@ -1,12 +1,12 @@
 """Scores of candidates, sources of one target or targets of one source, with their ranks and certain differences."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.sources.scores import Metrics, Score
@@ -41,23 +41,19 @@ def rank(scores: Mapping[str, Mapping[str, float | None]], uncounted: Collection
         scores: Scores by candidate and metric, of the same metrics for all; higher is better, None is missing.
         uncounted: Metrics that do not count in the mean.
     """
-    ranks: dict[str, dict[str, float]] = {}
-    for metric in next(iter(scores.values())):
-        values = [value for by_metric in scores.values() if (value := by_metric[metric]) is not None]
-        ranked = [_rank(value, values) for value in values]
-        if len(values) == len(scores) and len(set(ranked)) > 1:
-            ranks[metric] = dict(zip(scores, ranked, strict=True))
+    table = pd.DataFrame(scores, dtype=np.float64).T
+    values = table.to_numpy()
 
-    counted = [by_name for metric, by_name in ranks.items() if metric not in uncounted]
-    means = {name: sum(each[name] for each in counted) / len(counted) if counted else None for name in scores}
-    return Ranking(sorted(scores, key=lambda name: means[name] or 0.0), ranks, means)
+    # Those that are equal up to rounding errors share the mean of their ranks.
+    same = np.isclose(values[:, None], values, rtol=SAME, atol=SAME)
+    better = (values > values[:, None]) & ~same
+    numbers = better.sum(axis=1) + (same.sum(axis=1) + 1) / 2
 
-
-def _rank(value: float, values: Sequence[float]) -> float:
-    """Return the rank of a value; values that are equal up to rounding errors share the mean of their ranks."""
-    equal = [math.isclose(other, value, rel_tol=SAME, abs_tol=SAME) for other in values]
-    better = sum(other > value and not same for other, same in zip(values, equal, strict=True))
-    return better + (sum(equal) + 1) / 2
+    ranking = np.isfinite(values).all(axis=0) & (numbers != numbers[0]).any(axis=0)
+    ranks = pd.DataFrame(numbers, table.index, table.columns).loc[:, ranking]
+    counted = ranks.drop(columns=[*uncounted], errors="ignore")
+    means = counted.mean(axis=1).to_dict() if counted.size else dict.fromkeys(scores)
+    return Ranking(sorted(scores, key=lambda name: means[name] or 0.0), ranks.to_dict(), means)
 
 
 @dataclass(frozen=True)
@@ -203,7 +199,7 @@ class ScoredCandidates:
         return grouped((score.reason, name) for name, score in by_name.items() if score.value is None)
 
     def rows(self, source: str | None = None, target: str | None = None) -> list[list[Any]]:
-        """Return the rows of the plain table under `SCORE_COLUMNS`; None is an empty cell.
+        """Return the rows of the plain table with the ends of intervals, under `SOURCE_COLUMNS`; None is an empty cell.
 
         Args:
             source: The source, where the candidates are targets.
@@ -213,6 +209,7 @@ class ScoredCandidates:
             [
                 *(metric, source or name, target or name),
                 *(score.value, self.performances.get(name), score.seconds, self.warnings.get(name)),
+                *(score.interval or (None, None)),
             ]
             for name, scores in self.scores.items()
             for metric, score in scores.items()
@@ -240,12 +237,6 @@ class RankedSources(ScoredCandidates):
         certainties = {name: find_certainty(self.scores, name) for name in self.metrics if name not in self.saturated}
         return {name: certainty for name, certainty in certainties.items() if certainty is not None}
 
-    def interval_rows(self) -> list[list[Any]]:
-        """Return the rows of the plain table with the ends of the intervals, under `SOURCE_COLUMNS`."""
-        scores = [score for by_metric in self.scores.values() for score in by_metric.values()]
-        plain = self.rows(target=self.target.name)
-        return [[*row, *(score.interval or (None, None))] for row, score in zip(plain, scores, strict=True)]
-
     def describe_score(self, source: str, metric: str) -> dict[str, Any]:
         """Return a score as JSON values."""
         score = self.scores[source][metric]
@@ -262,26 +253,23 @@ class RankedSources(ScoredCandidates):
             "left_out_seconds": score.left_out_seconds,
         }
 
+    def describe(self) -> dict[str, Any]:
+        """Return the sources, ranked, as JSON values."""
+        return {
+            "scores": {
+                name: {metric: self.describe_score(name, metric) for metric in self.metrics} for name in self.scores
+            },
+            "mean_ranks": self.ranking.mean_ranks,
+            "saturated": self.saturated,
+            "groups": {metric: certainty.groups for metric, certainty in self.certainties.items()},
+            "performances": dict(self.performances),
+            "performance_warnings": dict(self.warnings),
+            "repeated_photos": self.target.repeated,
+            "features_seconds": dict(self.features_seconds),
+        }
+
 
 def describe_ranking(results: Sequence[RankedSources]) -> dict[str, Any]:
     """Return the sources of all targets, ranked, as JSON values by target."""
-    ranked = {each.target.name: each for each in results}
-    return {
-        "scores": {
-            name: {
-                source: {metric: each.describe_score(source, metric) for metric in each.metrics}
-                for source in each.scores
-            }
-            for name, each in ranked.items()
-        },
-        "mean_ranks": {name: dict(each.ranking.mean_ranks) for name, each in ranked.items()},
-        "saturated": {name: each.saturated for name, each in ranked.items()},
-        "groups": {
-            name: {metric: certainty.groups for metric, certainty in each.certainties.items()}
-            for name, each in ranked.items()
-        },
-        "performances": {name: dict(each.performances) for name, each in ranked.items()},
-        "performance_warnings": {name: dict(each.warnings) for name, each in ranked.items()},
-        "repeated_photos": {name: each.target.repeated for name, each in ranked.items()},
-        "features_seconds": {name: dict(each.features_seconds) for name, each in ranked.items()},
-    }
+    described = {each.target.name: each.describe() for each in results}
+    return {key: {name: its[key] for name, its in described.items()} for key in next(iter(described.values()))}

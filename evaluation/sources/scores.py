@@ -1,26 +1,38 @@
-"""Scores of all metrics of one source model on one target, from one set of statistics."""
+"""Scores of all metrics of one source model on one target, from one set of statistics, and those on disk."""
 
+import hashlib
+import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
-from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.transferability.catalogue import TransferabilityMetric
+from headstart.metrics import arrays as array_module
+from headstart.metrics import transferability
+from headstart.metrics.arrays import Array, Flags, Floats
+from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
+from headstart.output.files import replacing
 from headstart.output.progress import Progress, track
 from headstart.output.tables import format_with_error
+from headstart.store.json_digest import digest_of, read_sealed, sealed
 
 Metrics = Mapping[str, TransferabilityMetric]
 ALONE = "it compares sources with each other, and there is one alone"
 AT_BOUND = "it is the highest possible whichever part of the photos is left out, so that its spread cannot be seen"
 ONE_START = "it is of one random start, whose spread is not known"
+# Whose versions stored scores depend on, and the rows of an array that are digested at once.
+PACKAGES, DIGESTED_AT_ONCE = ("numpy", "scipy"), 4096
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,9 @@ class Score:
         """The score with half the width of its interval."""
         low, high = self.interval or (None, None)
         return format_with_error(self.value, None if low is None or high is None else (high - low) / 2)
+
+
+SCORE = TypeAdapter(Score)
 
 
 def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
@@ -164,17 +179,14 @@ def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: 
     """
     scores = []
     for classes in track(targets, "metrics", "targets"):
-        inputs = whole.subset(np.isin(whole.labels, classes))
-        by_name = {name: score_one(metric.evaluate, inputs) for name, metric in metrics.items()}
-        scores.append({name: _comparable(by_name[name], metric, len(classes)) for name, metric in metrics.items()})
+        inputs, by_name = whole.subset(np.isin(whole.labels, classes)), {}
+        for name, metric in metrics.items():
+            score = compare_with_bound(score_one(metric.evaluate, inputs), metric, len(classes))
+            if score.value is not None and not metric.higher_is_better:
+                score = replace(score, value=-score.value)
+            by_name[name] = score
+        scores.append(by_name)
     return scores
-
-
-def _comparable(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
-    """Reverse the sign of a score whose lower values are better, and compare the others with their bound."""
-    if metric.higher_is_better or score.value is None:
-        return compare_with_bound(score, metric, classes)
-    return replace(score, value=-score.value)
 
 
 def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inputs: Inputs) -> Score:
@@ -182,7 +194,13 @@ def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inp
 
     An error, or a value that is not finite, leaves a score without a value.
     """
-    value, seconds, reason = _timed(partial(compute, inputs))
+    start, value, reason = time.perf_counter(), None, ""
+    try:
+        value = compute(inputs)
+    except ValueError as error:
+        reason = str(error)
+    seconds = time.perf_counter() - start
+
     if value is None or not np.isfinite(value).all():
         return Score(None, seconds, reason or f"the score is {value}")
     if isinstance(value, np.ndarray):
@@ -197,11 +215,77 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
     return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
 
 
-def _timed(compute: Callable[[], Any]) -> tuple[Any, float, str]:
-    """Return a value and the seconds that it took; None, the seconds and the message after a ValueError."""
-    start, value, reason = time.perf_counter(), None, ""
-    try:
-        value = compute()
-    except ValueError as error:
-        reason = str(error)
-    return value, time.perf_counter() - start, reason
+class StoredScores:
+    """Scores of metrics of the catalogue; the dependencies of the user's own functions are unknown.
+
+    The cache folder has one file for each score. The same score of the same features has the same file, whatever the
+    names of the source and the target.
+
+    Args:
+        cache: The cache folder.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self.folder = cache / "scores"
+        # The code that scores depend on.
+        files = [Path(str(array_module.__file__)), Path(__file__)]
+        files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
+        self.code = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+
+    def identity(self, inputs: Inputs, parts: NDArray[np.int64]) -> dict[str, Any]:
+        """Return everything that all scores of one source on one target depend on.
+
+        Args:
+            inputs: The inputs of the metrics.
+            parts: The part of each photo that is left out, `[samples]`.
+        """
+        arrays = [inputs.features, inputs.labels, parts, *([] if inputs.logits is None else [inputs.logits])]
+        return {
+            "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
+            "facts": asdict(inputs.facts),
+            "seed": inputs.seed,
+            "code": self.code,
+            "versions": {name: metadata.version(name) for name in PACKAGES},
+        }
+
+    def find(self, identity: Mapping[str, Any], names: Sequence[str]) -> dict[str, Score]:
+        """Return the scores that are stored, by the metric's name.
+
+        Args:
+            identity: Values that they depend on, as for `identity`.
+            names: The metrics, with their options.
+        """
+        stored = {}
+        for name, file in self._files(identity, names):
+            # Scores that cannot be read are computed again.
+            with suppress(OSError, ValueError):
+                stored[name] = SCORE.validate_python(read_sealed(file))
+        return stored
+
+    def keep(self, identity: Mapping[str, Any], computed: Mapping[str, Score]) -> None:
+        """Write scores; errors of the disk are ignored.
+
+        Args:
+            identity: Values that they depend on, as for `identity`.
+            computed: The scores by the metric's name.
+        """
+        for name, file in self._files(identity, computed):
+            with suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(file) as partial:
+                    partial.write_text(json.dumps(sealed(asdict(computed[name]), {})))
+
+    def _files(self, identity: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+        """Yield the metrics of the catalogue among some with their files."""
+        for name in names:
+            if name.partition("(")[0] in METRICS:
+                digest = digest_of({**identity, "metric": name})
+                yield name, self.folder / digest[:2] / f"{digest}.json"
+
+
+def _digest(array: Array) -> str:
+    """Return the SHA-256 of an array's values, some rows at a time."""
+    digest = hashlib.sha256()
+    for first in range(0, len(array), DIGESTED_AT_ONCE):
+        digest.update(np.ascontiguousarray(array[first : first + DIGESTED_AT_ONCE]).data)
+    return digest.hexdigest()

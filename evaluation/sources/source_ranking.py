@@ -7,7 +7,7 @@ import numpy as np
 
 from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.sources.results import RankedSources, ScoredCandidates, describe_first
-from headstart.evaluation.sources.targets import SPLITS
+from headstart.evaluation.sources.targets import SPLITS, Target
 from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
 from headstart.output.tables import format_number, markdown_table, print_table
@@ -50,38 +50,24 @@ def ranked_table(
     return rows
 
 
-def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[str]:
-    """Return remarks on the baselines that are the same for all candidates.
+def shared_remarks(results: ScoredCandidates, kind: str, target: Target, baselines: Mapping[str, str]) -> list[str]:
+    """Return the remarks of both reports: on performances, photos, baselines, and metrics that do not count.
 
     Args:
         results: The scores of the candidates.
         kind: Kind of the candidates, in the plural.
-        data: The data that these baselines take, as for `TransferabilityMetric`.
+        target: The target, or the data set that targets are made of.
+        baselines: What a baseline does here, by the data that it takes.
     """
-    return [
-        f"{metric.title} {metric.baseline}: it is the same for all {kind}, and ranks none."
+    remarks = [f"WARNING: The performance of {name}: {warning}" for name, warning in results.warnings.items()]
+    remarks += target.remarks()
+    remarks += [
+        f"{metric.title} {metric.baseline}{effect}"
+        for data, effect in baselines.items()
         for metric in results.metrics.values()
         if metric.baseline and data in metric.data
     ]
 
-
-def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
-    """Return remarks on the metrics that score all candidates, `kind` in the plural, the same."""
-    return [
-        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
-        "does not count in the mean rank."
-        for name, value in results.tied.items()
-    ]
-
-
-def performance_remarks(results: ScoredCandidates) -> list[str]:
-    """Return the warnings of the performances."""
-    return [f"WARNING: The performance of {name}: {warning}" for name, warning in results.warnings.items()]
-
-
-def saturation_remarks(results: ScoredCandidates, kind: str) -> list[str]:
-    """Return remarks on the saturated metrics; `kind` is what the candidates are, in the plural."""
-    remarks = []
     for metric, names in results.saturated.items():
         known, have = results.metrics[metric], "have" if len(names) > 1 else "has"
         every = all(results.scores[name][metric].at_bound for name in names)
@@ -93,7 +79,11 @@ def saturation_remarks(results: ScoredCandidates, kind: str) -> list[str]:
             f"{known.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
             f"score{parts}. It does not show which of {them} is best, and does not count in the mean rank{why}."
         )
-    return remarks
+    return remarks + [
+        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
+        "does not count in the mean rank."
+        for name, value in results.tied.items()
+    ]
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
@@ -173,13 +163,11 @@ def _seconds(ranked: RankedSources) -> list[list[str]]:
 
 def _remarks(ranked: RankedSources) -> list[str]:
     """Return remarks on performances, repeated photos, metrics that rank nothing, and missing scores and intervals."""
-    remarks = [*performance_remarks(ranked), *ranked.target.remarks(), *baseline_remarks(ranked, "sources", "labels")]
-    remarks += [
-        f"{metric.title} {metric.baseline}, whatever the target: a baseline, which does not count in the mean rank."
-        for metric in ranked.metrics.values()
-        if "facts" in metric.data
-    ]
-    remarks += [*saturation_remarks(ranked, "sources"), *tie_remarks(ranked, "sources")]
+    baselines = {
+        "labels": ": it is the same for all sources, and ranks none.",
+        "facts": ", whatever the target: a baseline, which does not count in the mean rank.",
+    }
+    remarks = shared_remarks(ranked, "sources", ranked.target, baselines)
     photos = ranked.target.photos
     if photos.maps is None and np.bincount(photos.labels).max() == 1:
         remarks.append("There are no intervals: every class has a single photo, and none can be left out.")

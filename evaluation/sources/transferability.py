@@ -19,11 +19,10 @@ from headstart.evaluation.embeddings import Job, embed_all, find_stored, network
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, find_metrics
 from headstart.evaluation.sources.pixel_features import pixel_features
 from headstart.evaluation.sources.results import RankedSources, describe_ranking
-from headstart.evaluation.sources.scores import Metrics, Score, compare_sources, score_source
+from headstart.evaluation.sources.scores import Metrics, Score, StoredScores, compare_sources, score_source
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import SourceFeatures, source_facts, source_features, source_job
 from headstart.evaluation.sources.source_ranking import print_source_ranking, source_report
-from headstart.evaluation.sources.stored_scores import StoredScores
 from headstart.evaluation.sources.targets import Split, Target, read_target
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.inputs import Inputs
@@ -109,8 +108,8 @@ def transferability(
         "metrics": list(used_metrics),
         "split": split,
         **({"pixels": pixels} if has_pixels else {}),
+        "targets": {name: target.describe() for name, target in datasets.items()},
     }
-    config["targets"] = {name: target.describe() for name, target in datasets.items()}
     settings = {"seed": seed, "resamples": resamples}
     results.check_sources(registered, networks, used_metrics, {**config, **settings})
 
@@ -136,19 +135,22 @@ def transferability(
     _require_scores(ranked)
 
     weights = {source: features[ranked[0].target.name, source].weights for source in networks}
-    versions = {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
-    digests = {**results.digests, "weights": weights}
-    made_with = {**settings, "extraction": asdict(results.extraction), "digests": digests, "versions": versions}
-    described = {"titles": {name: metric.title for name, metric in used_metrics.items()}, **describe_ranking(ranked)}
-    files = {source: network.file_digest for source, network in networks.items()}
+    made_with = {
+        **settings,
+        "extraction": asdict(results.extraction),
+        "digests": {**results.digests, "weights": weights},
+        "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
+    }
     document = {
         **config,
-        **described,
+        "titles": {name: metric.title for name, metric in used_metrics.items()},
+        **describe_ranking(ranked),
         **made_with,
-        "weights_files": files,
+        "weights_files": {source: network.file_digest for source, network in networks.items()},
         "total_seconds": time.perf_counter() - start,
     }
-    table = SOURCE_COLUMNS, [row for each in ranked for row in each.interval_rows()]
+
+    table = SOURCE_COLUMNS, [row for each in ranked for row in each.rows(target=each.target.name)]
     results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
 
     print_source_ranking(ranked)
@@ -210,12 +212,12 @@ def _score(
 
 def _require_scores(results: Sequence[RankedSources]) -> None:
     """Raise an error where a table would be without any score."""
-    scores = [
-        (f"{metric}, {source}, {ranked.target.name}", score)
+    scores = {
+        f"{metric}, {source}, {ranked.target.name}": score
         for ranked in results
         for source, scores in ranked.scores.items()
         for metric, score in scores.items()
-    ]
-    if all(score.value is None for _, score in scores):
-        name, score = scores[0]
+    }
+    if all(score.value is None for score in scores.values()):
+        name, score = next(iter(scores.items()))
         raise UserError(f"metrics: none of the {len(scores)} scores can be computed; {name}: {score.reason}")

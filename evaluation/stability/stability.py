@@ -7,7 +7,7 @@ from jsonargparse.typing import PositiveInt
 
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import choose_pool_size, run_study
-from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_table, win_rate_table
+from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_rows, win_rate_rows
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.outcomes import Ties
 from headstart.metrics.ranking.pools import choose_pools
@@ -97,17 +97,19 @@ def stability(
     results.check_settings(settings)
     study = run_study(cells, studied)
 
+    agreements, rates = setup_stability_rows(study), win_rate_rows(study)
     document = {
         **settings,
-        **describe(study, settings["ties"]),
+        **describe(study, settings["ties"], agreements, rates),
         "notes": cells.notes,
         **results.origin,
         "seconds": time.perf_counter() - start,
     }
-    tables = {"setup_stability": setup_stability_table(study), "win_rates": win_rate_table(study)}
+    named = {"setup_stability": agreements, "win_rates": rates}
+    tables = {name: (list(rows[0]), [list(row.values()) for row in rows]) for name, rows in named.items()}
     results.write(document, tables, figures=plot_study(study), figure_formats=figure_formats)
 
-    print_study(study, settings["ties"])
+    print_study(study, settings["ties"], agreements, rates)
     print_lines(cells.remarks())
     results.print_written()
     results.publish_table("stability", settings, document, tables)

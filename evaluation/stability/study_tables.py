@@ -1,7 +1,8 @@
 """The results of a stability study: the content of `stability.json`, the CSV tables, and the printed tables."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,15 @@ FEW = 100
 # Smaller differences between rates are rounding errors.
 SAME = 1e-9
 
-Table = tuple[list[str], list[list[Any]]]
+Rows = list[dict[str, Any]]
+SETUP_COLUMNS = (
+    *("varying", "setup_stability", "ci95_low", "ci95_high", "lowest_without_a_target", "highest_without_a_target"),
+    *("standard_error", "groups", "pairs", *POOLS),
+)
+RATE_COLUMNS = (
+    *("ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"),
+    *("standard_error", *POOLS),
+)
 
 
 def setup_stability_interval(study: Study, component: str) -> tuple[float, float]:
@@ -102,19 +111,79 @@ def moves_most_in_words(study: Study) -> list[str]:
     ]
 
 
-def describe(study: Study, ties: Ties) -> dict[str, Any]:
+def setup_stability_rows(study: Study) -> Rows:
+    """Return the rows of `setup_stability.csv`, from which what is printed and in JSON follows, by column."""
+    without, errors = study.setup_stability_without(), setup_stability_errors(study)
+    rows = []
+    for name, agreement in study.setup_stability.items():
+        ends = *setup_stability_interval(study, name), without[name].min(), without[name].max()
+        numbers = [agreement.mean, *map(finite, (*ends, errors[name])), agreement.groups, agreement.pairs]
+        rows.append(dict(zip(SETUP_COLUMNS, [name, *numbers, study.pools.all_in_json, study.pools.drawn], strict=True)))
+    return rows
+
+
+def win_rate_rows(study: Study) -> Rows:
+    """Return the rows of `win_rates.csv`, under both treatments of ties, by column.
+
+    A row has the percentage at full precision, and rounded so that all add up to 100. It also has the lowest and the
+    highest with one target left out.
+    """
+    rows = []
+    for kind in TIES:
+        percent, left_out = study.wins.percent(kind), study.wins.percent_without_each(kind)
+        values = percent, left_out.min(axis=0), left_out.max(axis=0), win_rate_errors(study, kind)
+        for column, name in enumerate(RATED):
+            rates = percent[:, column]
+            rounded: Sequence[int | None] = [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates)
+            for m, metric in enumerate(study.table.metrics):
+                exact, *others = (finite(each[m, column]) for each in values)
+                cells = [kind, name, metric, exact, rounded[m], *others, study.pools.all_in_json, study.pools.drawn]
+                rows.append(dict(zip(RATE_COLUMNS, cells, strict=True)))
+    return rows
+
+
+def _by_metric(rates: Rows, ties: Ties, value: Callable[[Mapping[str, Any]], Any]) -> dict[str, dict[str, Any]]:
+    """Return a value of each row of win rates by metric and measure, under one treatment of ties."""
+    nested: dict[str, dict[str, Any]] = {}
+    for row in rates:
+        if row["ties"] == ties:
+            nested.setdefault(row["metric"], {})[row["measure"]] = value(row)
+    return nested
+
+
+def _ends(row: Mapping[str, Any]) -> list[float | None]:
+    return [row["lowest_without_a_target"], row["highest_without_a_target"]]
+
+
+def describe(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> dict[str, Any]:
     """Return the part of `stability.json` that the study decides, with None for undefined values.
 
     Args:
         study: A complete study.
         ties: How ties of winners count in `win_rate_percent`.
+        agreements: Rows of `setup_stability_rows`.
+        rates: Rows of `win_rate_rows`.
     """
-    stability, wins, table = study.setup_stability, study.wins, study.table
-    rates = {f"win_rate_percent_ties_{kind}": _by_metric(study, wins.percent(kind)) for kind in TIES}
-    ranges = {f"win_rate_percent_ties_{kind}": _by_metric(study, _range_without(study, kind)) for kind in TIES}
-    without = study.setup_stability_without()
+    table = study.table
 
-    sizes = {
+    def of_components(value: Callable[[Mapping[str, Any]], Any]) -> dict[str, Any]:
+        return {row["varying"]: value(row) for row in agreements}
+
+    def of_rates(value: Callable[[Mapping[str, Any]], Any]) -> dict[str, Any]:
+        return {f"win_rate_percent_ties_{kind}": _by_metric(rates, kind, value) for kind in TIES}
+
+    def of_ties(shares: Floats) -> dict[str, Any]:
+        return dict(zip(MEASURES, map(finite, shares), strict=True))
+
+    percent = of_rates(itemgetter("percent"))
+    error = itemgetter("standard_error")
+    errors = {
+        "setup_stability": of_components(error),
+        **of_rates(error),
+        "tied_winners_percent": of_ties(tied_errors(study)),
+    }
+
+    return {
         "all_pools": study.pools.all_in_json,
         "experiments": study.experiments,
         "undefined_experiments": study.undefined,
@@ -122,91 +191,22 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "left_out": table.left_out,
         "sources": table.sources,
         "targets": table.targets,
-    }
-    agreements = {
-        "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
-        "setup_stability_ci95": {name: finite_ends(setup_stability_interval(study, name)) for name in stability},
+        "setup_stability": of_components(itemgetter("setup_stability")),
+        "setup_stability_ci95": of_components(lambda row: [row["ci95_low"], row["ci95_high"]]),
         "moves_most": moves_most(study),
         "not_computed": few_targets(len(table.targets)),
-        "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
-        "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
-    }
-
-    return {
-        **sizes,
-        **agreements,
-        "win_rate_percent": rates[f"win_rate_percent_ties_{ties}"],
-        **rates,
-        "tied_winners_percent": dict(zip(MEASURES, map(finite, wins.tied_percent()), strict=True)),
-        "standard_error": _errors(study) if study.pools.drawn else None,
+        "setup_stability_groups": of_components(itemgetter("groups")),
+        "setup_stability_pairs": of_components(itemgetter("pairs")),
+        "win_rate_percent": percent[f"win_rate_percent_ties_{ties}"],
+        **percent,
+        "tied_winners_percent": of_ties(study.wins.tied_percent()),
+        "standard_error": errors if study.pools.drawn else None,
         "few_pools": few_pools(study),
-        "leave_one_target_out": {
-            "setup_stability": {name: finite_ends((each.min(), each.max())) for name, each in without.items()},
-            **ranges,
-        },
+        "leave_one_target_out": {"setup_stability": of_components(_ends), **of_rates(_ends)},
     }
 
 
-def _errors(study: Study) -> dict[str, Any]:
-    """Return the standard errors of drawing pools, by the names of the estimates."""
-    return {
-        "setup_stability": {name: finite(error) for name, error in setup_stability_errors(study).items()},
-        **{f"win_rate_percent_ties_{kind}": _by_metric(study, win_rate_errors(study, kind)) for kind in TIES},
-        "tied_winners_percent": dict(zip(MEASURES, map(finite, tied_errors(study)), strict=True)),
-    }
-
-
-def _by_metric(study: Study, values: Floats) -> dict[str, dict[str, Any]]:
-    """Name the values `[m, e + 1]`, or their ranges `[m, e + 1, 2]`."""
-    return {
-        metric: {
-            column: finite_ends(value) if np.ndim(value) else finite(value)
-            for column, value in zip(RATED, row, strict=True)
-        }
-        for metric, row in zip(study.table.metrics, values, strict=True)
-    }
-
-
-def _range_without(study: Study, ties: Ties) -> Floats:
-    """Return the lowest and the highest win rate with one target left out, `[m, e + 1, 2]`."""
-    rates = study.wins.percent_without_each(ties)
-    return np.stack([rates.min(axis=0), rates.max(axis=0)], axis=-1)
-
-
-def setup_stability_table(study: Study) -> Table:
-    """Return the columns and rows of `setup_stability.csv`."""
-    without, errors = study.setup_stability_without(), setup_stability_errors(study)
-    rows = []
-    for name, agreement in study.setup_stability.items():
-        ends = *setup_stability_interval(study, name), without[name].min(), without[name].max()
-        counts = agreement.groups, agreement.pairs, study.pools.all_in_json, study.pools.drawn
-        rows.append([name, agreement.mean, *map(finite, ends), finite(errors[name]), *counts])
-    ends_columns = ["ci95_low", "ci95_high", "lowest_without_a_target", "highest_without_a_target"]
-    return ["varying", "setup_stability", *ends_columns, "standard_error", "groups", "pairs", *POOLS], rows
-
-
-def win_rate_table(study: Study) -> Table:
-    """Return the columns and rows of `win_rates.csv`, under both treatments of ties.
-
-    A row has the percentage at full precision, and rounded so that all add up to 100. It also has the lowest and the
-    highest with one target left out.
-    """
-    rows = []
-    for kind in TIES:
-        percent, left_out = study.wins.percent(kind), _range_without(study, kind)
-        errors = win_rate_errors(study, kind)
-        for column, name in enumerate(RATED):
-            rates = percent[:, column]
-            rounded: Sequence[int | None] = [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates)
-            for m, metric in enumerate(study.table.metrics):
-                exact, *ends = map(finite, (rates[m], *left_out[m, column], errors[m, column]))
-                counts = study.pools.all_in_json, study.pools.drawn
-                rows.append([kind, name, metric, exact, rounded[m], *ends, *counts])
-    ends_columns = ["lowest_without_a_target", "highest_without_a_target", "standard_error"]
-    return ["ties", "measure", "metric", "percent", "rounded", *ends_columns, *POOLS], rows
-
-
-def print_study(study: Study, ties: Ties) -> None:
+def print_study(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> None:
     """Print the tables of the paper, first with ties as they are to count, and what the leaders depend on."""
     table = study.table
     sizes = (
@@ -216,22 +216,26 @@ def print_study(study: Study, ties: Ties) -> None:
     )
     print_lines([sizes, *pools_in_words(study)])
 
-    errors = setup_stability_errors(study)
     drawn = "; ±: standard error of drawing pools" if study.pools.drawn else ""
-    rows = [["varying", "setup stability", "groups", "pairs"]]
-    for name, agreement in study.setup_stability.items():
-        ends = finite_ends(setup_stability_interval(study, name))
-        estimate = "undefined" if agreement.mean is None else format_estimate(agreement.mean, ends, ".2f")
-        mean = with_error(estimate, errors[name])
-        rows.append([name, mean, f"{agreement.groups:,}", f"{agreement.pairs:,}"])
+    cells = [["varying", "setup stability", "groups", "pairs"]]
+    for row in agreements:
+        mean, ends = row["setup_stability"], [row["ci95_low"], row["ci95_high"]]
+        estimate = "undefined" if mean is None else format_estimate(mean, ends, ".2f")
+        counts = [f"{row[key]:,}" for key in ("groups", "pairs")]
+        cells.append([row["varying"], with_error(estimate, row["standard_error"]), *counts])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
-    print_table(title, rows, f"in brackets: 95 % interval by the jackknife over targets{drawn}")
+    print_table(title, cells, f"in brackets: 95 % interval by the jackknife over targets{drawn}")
     print_lines([*moves_most_in_words(study), *few_targets(len(table.targets))])
+
+    def estimated(row: Mapping[str, Any]) -> str:
+        return with_error(format_estimate(row["percent"], _ends(row), ".1f"), row["standard_error"], ".2f")
 
     for kind in (ties, *(other for other in TIES if other != ties)):
         counted = "shared equally" if kind == "split" else "counted for the last metric"
+        of_metrics = zip(table.titles, _by_metric(rates, kind, estimated).values(), strict=True)
+        rows = [["metric", *RATED.values()], *([name, *its.values()] for name, its in of_metrics)]
         caption = f"in brackets: from the lowest to the highest with one target left out{drawn}"
-        print_table(f"Win rate in % (ties={kind}: {counted})", _win_rate_cells(study, kind), caption)
+        print_table(f"Win rate in % (ties={kind}: {counted})", rows, caption)
     print_lines(_effects_of_ties(study))
 
 
@@ -257,17 +261,6 @@ def few_pools(study: Study) -> dict[str, int]:
     }
 
 
-def _win_rate_cells(study: Study, ties: Ties) -> list[list[str]]:
-    rows = [["metric", *RATED.values()]]
-    parts = study.wins.percent(ties), _range_without(study, ties), win_rate_errors(study, ties)
-    for title, rates, ranges, errors in zip(study.table.titles, *parts, strict=True):
-        cells = zip(map(finite, rates), map(finite_ends, ranges), map(finite, errors), strict=True)
-        rows.append(
-            [title, *(with_error(format_estimate(rate, ends, ".1f"), error, ".2f") for rate, ends, error in cells)]
-        )
-    return rows
-
-
 def _effects_of_ties(study: Study) -> list[str]:
     """Return sentences: how often several metrics win, and where the leader depends on how that is counted."""
     tied = zip(MEASURES, study.wins.tied_percent(), strict=True)
@@ -275,20 +268,12 @@ def _effects_of_ties(study: Study) -> list[str]:
     lines = [f"Experiments with several winners: {', '.join(shares)}."] if shares else []
     for column, measure in enumerate(RATED.values()):
         percent = {kind: study.wins.percent(kind)[:, column] for kind in TIES}
-        leaders = {kind: _leaders(rates) for kind, rates in percent.items()}
+        # None leads where rates are undefined.
+        leaders = {kind: np.flatnonzero(rates >= rates.max() - SAME).tolist() for kind, rates in percent.items()}
         if leaders["split"] != leaders["last"]:
-            named = [
-                f"{_titles(study, metrics)} with ties={kind} ({percent[kind][metrics[0]]:.1f} %)"
-                for kind, metrics in leaders.items()
-            ]
+            named = []
+            for kind, metrics in leaders.items():
+                titles = " and ".join(study.table.titles[metric] for metric in metrics)
+                named.append(f"{titles} with ties={kind} ({percent[kind][metrics[0]]:.1f} %)")
             lines.append(f"{measure}: the choice of ties changes the leader: {' but '.join(named)}.")
     return lines
-
-
-def _leaders(percent: Floats) -> list[int]:
-    """Return the metrics with the highest rate; none if it is undefined."""
-    return np.flatnonzero(percent >= percent.max() - SAME).tolist()
-
-
-def _titles(study: Study, metrics: Sequence[int]) -> str:
-    return " and ".join(study.table.titles[metric] for metric in metrics)

@@ -1,8 +1,9 @@
-"""Performances of sources on targets from runs, checked by hand, and what other commands make of them."""
+"""Performances of sources on targets, from runs of comparisons and of fine-tuning and from ledgers."""
 
 import csv
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import pytest
 from headstart import evaluate
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
+from headstart.store.accuracy_traces import PhotoCounts
+from headstart.store.json_digest import sealed
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import TraceKey
 from headstart.tests.material.runs import TRACES, seal, write_run
 
 Fit = Callable[..., Path]
@@ -44,25 +49,23 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "*-*"
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, {"a": (0.875, 0.875), "b": (0.775, 0.575)}),
-        ({"samples": 5}, {"a": (0.825, 0.825), "b": (0.725, 0.525)}),
-        ({"samples": 5, "method": "mine"}, {"a": (0.85, 0.85), "b": (0.75, 0.55)}),
-        ({"performance": "final", "method": "mine"}, {"a": (0.9, 0.9), "b": (0.8, 0.6)}),
-        # a: 4 and 5 of 8 samples; b: never by the baseline, after 6 and 8 by the other method on pets.
-        ({"performance": "samples_to_criterion"}, {"a": (3.5, 3.5), "b": (0, 0)}),
-        ({"performance": "samples_to_criterion", "method": "mine"}, {"a": (4, 4), "b": (1, 0)}),
-    ],
-)
-def test_a_performance_is_the_mean_over_orderings(
-    runs: Path, tmp_path: Path, options: dict[str, Any], expected: dict[str, tuple[float, float]]
-) -> None:
-    result = tabulate(runs, tmp_path / "out" / "performances.csv", **options)
-    by_source = {source: (result[name, "pets"], result[name, "farms"]) for source, name in SOURCES.items()}
-    assert by_source == {source: pytest.approx(values) for source, values in expected.items()}
-    assert len(result) == 4
+# Options, and the performances of sources a and b on pets and on farms.
+TABULATED: list[tuple[dict[str, Any], list[float]]] = [
+    ({}, [0.875, 0.875, 0.775, 0.575]),
+    ({"samples": 5}, [0.825, 0.825, 0.725, 0.525]),
+    ({"samples": 5, "method": "mine"}, [0.85, 0.85, 0.75, 0.55]),
+    ({"performance": "final", "method": "mine"}, [0.9, 0.9, 0.8, 0.6]),
+    # a: 4 and 5 of 8 samples; b: never by the baseline, after 6 and 8 by the other method on pets.
+    ({"performance": "samples_to_criterion"}, [3.5, 3.5, 0, 0]),
+    ({"performance": "samples_to_criterion", "method": "mine"}, [4, 4, 1, 0]),
+]
+
+
+def test_a_performance_is_the_mean_over_orderings(runs: Path, tmp_path: Path) -> None:
+    for options, expected in TABULATED:
+        result = tabulate(runs, tmp_path / "out" / "performances.csv", overwrite=True, **options)
+        pairs = [(source, target) for source in SOURCES.values() for target in ("pets", "farms")]
+        assert result == pytest.approx(dict(zip(pairs, expected, strict=True))), options
 
 
 def test_censored_orderings_and_different_ends_are_reported(
@@ -75,9 +78,8 @@ def test_censored_orderings_and_different_ends_are_reported(
     write_run(tmp_path / "a-birds", TRACES[..., :6], limit=8, dataset="birds", weights="first.pth", weights_sha256="a")
     tabulate(runs, tmp_path / "final.csv", performance="final")
     assert "The runs ended after 6 to 8 samples: " in capsys.readouterr().out
-    result = tabulate(runs, tmp_path / "fed.csv")
+    assert tabulate(runs, tmp_path / "fed.csv")["first", "pets"] == pytest.approx(0.825)
     assert "accuracy of baseline after 6 samples" in capsys.readouterr().out
-    assert result["first", "pets"] == pytest.approx(0.825)
 
 
 def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:
@@ -96,8 +98,7 @@ def test_runs_of_other_orderings_are_joined(tmp_path: Path) -> None:
     write_run(tmp_path / "whole")
     joined, whole = (tabulate(tmp_path / name, tmp_path / f"{name[0]}.csv", samples=8) for name in ("run-*", "whole"))
     assert joined == whole
-    as_list = tabulate([str(tmp_path / f"run-{part}") for part in "ab"], tmp_path / "list.csv", samples=8)
-    assert as_list == whole
+    assert tabulate([str(tmp_path / f"run-{part}") for part in "ab"], tmp_path / "list.csv", samples=8) == whole
 
 
 def test_sources_are_named_by_their_weights_or_their_entry(tmp_path: Path) -> None:
@@ -111,49 +112,54 @@ def test_sources_are_named_by_their_weights_or_their_entry(tmp_path: Path) -> No
     for source, protocol in named.items():
         write_run(tmp_path / f"run-{source}", **protocol)
     assert set(tabulate(tmp_path / "run-*", tmp_path / "out.csv")) == {(source, "pets") for source in named}
-    renamed = tabulate(tmp_path / "run-mine", tmp_path / "named.csv", names={"mine": "other", "pets": "animals"})
-    assert list(renamed) == [("other", "animals")]
+    names = {"mine": "other", "pets": "animals"}
+    assert list(tabulate(tmp_path / "run-mine", tmp_path / "named.csv", names=names)) == [("other", "animals")]
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        (
-            {"batch_size": 2},
-            {},
-            "runs: resnet50 on farms in '{}/run-b' differs from a on pets in '{}/run-a' in batch_size (2, 1); "
-            "only sources, targets and orderings may differ",
-        ),
-        ({"rate": 0.5}, {}, "in baseline."),
-        ({"threshold": 0.7}, {"performance": "samples_to_criterion"}, "in threshold (0.7, "),
-        ({"seed": 7, "dataset": "pets"}, {}, "in seed (7, 0); both are of the target pets"),
-        ({"weights": "a.pth", "weights_sha256": "other"}, {}, "in weights_sha256 (other, "),
-        ({"weights": "a.pth", "dataset": "pets", "first": 2, "torch": "x"}, {}, "in torch (x, "),
-        ({"weights": "a.pth", "dataset": "pets", "correct": TRACES - 1}, {}, "ordering 0 of a on pets again, and"),
-        ({"complete": False}, {}, "'{}/run-b' is incomplete (it was interrupted); leave it out"),
-        ({}, {"method": "yours"}, "method: 'yours' is not in '{}/run-a', which has baseline, mine"),
-        ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, farms, pets, resnet50"),
-        ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
-    ],
-)
-def test_runs_that_cannot_be_compared_are_refused(
-    tmp_path: Path, change: dict[str, Any], options: dict[str, Any], message: str
-) -> None:
-    write_run(tmp_path / "run-a", weights="a.pth")
-    write_run(tmp_path / "run-b", **{"dataset": "farms", **change})
-    with pytest.raises(UserError) as error:
-        tabulate(tmp_path / "run-*", tmp_path / "out" / "performances.csv", **options)
-    assert message.format(tmp_path, tmp_path) in str(error.value)
-    assert "\n" not in str(error.value)
+FILE: dict[str, Any] = {"weights": "a.pth"}
+# What is different of the second run, options, and what the message has.
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (
+        {"batch_size": 2},
+        {},
+        "runs: resnet50 on farms in '{0}/run-b' differs from a on pets in '{0}/run-a' in batch_size (2, 1); only "
+        "sources, targets and orderings may differ",
+    ),
+    ({"rate": 0.5}, {}, "in baseline."),
+    ({"threshold": 0.7}, {"performance": "samples_to_criterion"}, "in threshold (0.7, "),
+    ({"seed": 7, "dataset": "pets"}, {}, "in seed (7, 0); both are of the target pets"),
+    ({**FILE, "weights_sha256": "other"}, {}, "in weights_sha256 (other, "),
+    ({**FILE, "dataset": "pets", "first": 2, "torch": "x"}, {}, "in torch (x, "),
+    ({**FILE, "dataset": "pets", "correct": TRACES - 1}, {}, "ordering 0 of a on pets again, and"),
+    ({"complete": False}, {}, "'{0}/run-b' is incomplete (it was interrupted); leave it out"),
+    ({}, {"method": "yours"}, "method: 'yours' is not in '{0}/run-a', which has baseline, mine"),
+    ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, farms, pets, resnet50"),
+    ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
+]
+
+
+def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a", **FILE)
+    wrong = []
+    for change, options, message in REFUSED:
+        write_run(tmp_path / "run-b", **{"dataset": "farms", **change})
+        with pytest.raises(UserError) as error:
+            tabulate(tmp_path / "run-*", tmp_path / "out" / "performances.csv", **options)
+        if message.format(tmp_path) not in str(error.value) or "\n" in str(error.value):
+            wrong.append((change, options, str(error.value)))
+        shutil.rmtree(tmp_path / "run-b")
+    assert wrong == []
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("change", [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}])
-def test_irrelevant_settings_may_differ(tmp_path: Path, change: dict[str, Any]) -> None:
-    write_run(tmp_path / "run-a", weights="a.pth")
-    write_run(tmp_path / "run-b", dataset="farms", **change)
-    method = "mine" if "rate" in change else "baseline"
-    assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method)) == 2
+def test_irrelevant_settings_may_differ(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a", **FILE)
+    changes: list[dict[str, Any]] = [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}]
+    for change in changes:
+        write_run(tmp_path / "run-b", dataset="farms", **change)
+        method = "mine" if "rate" in change else "baseline"
+        assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method, overwrite=True)) == 2, change
+        shutil.rmtree(tmp_path / "run-b")
 
 
 def test_another_table_is_not_replaced_unasked(runs: Path, tmp_path: Path) -> None:
@@ -204,3 +210,140 @@ def test_warnings_of_the_runs_stand_below_the_table(
     with (tmp_path / "table.csv").open(newline="") as file:
         warnings = {(row["source"], row["target"]): row["warning"] for row in csv.DictReader(file)}
     assert [pair for pair, its in warnings.items() if its] == [("first", "pets")]
+
+
+VALIDATED = 50
+SCORES = {
+    ("first", "pets"): [40, 44],
+    ("first", "farms"): [30, 31],
+    ("mine", "pets"): [20, 25],
+    ("mine", "farms"): [45, 50],
+}
+EXPECTED = pytest.approx({pair: np.mean(counts) / VALIDATED for pair, counts in SCORES.items()})
+BACKBONES = {"first": ("resnet50", "somewhere/first.safetensors", None), "mine": ("mine", "random", "registry.json")}
+
+
+def documents(source: str, target: str, trained: str, **fed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    training = {"class": "TargetAccuracy", "hyperparameters": {"trained": trained}, "trainer": {"max_epochs": 3}}
+    of_target = {f"{split}_photos_sha256": f"{split} of {target}" for split in ("train", "validation")}
+    plain = {"task": "target_accuracy", **of_target, "network": source, "preprocessing": {}, "batch_size": 8}
+    return {**plain, "trainable_from": "all", "selection_share": 0.0, **fed}, training
+
+
+def protocol(name: str, target: str) -> dict[str, Any]:
+    backbone, weights, registry = BACKBONES[name]
+    source = {"backbone": backbone, "weights": weights, "registry": registry}
+    return {**source, "dataset": target, "validation_size": VALIDATED}
+
+
+def write(
+    folder: Path,
+    pair: tuple[str, str],
+    counts: dict[int, int],
+    trained: str = "all",
+    only_classes: Sequence[str | None] = (),
+    **change: Any,
+) -> None:
+    fed, training = documents(*pair, trained, **change)
+    document = {
+        **{"schema": 1, "task": "target_accuracy", "complete": True, "protocol": protocol(*pair)},
+        "accuracies": [count / VALIDATED for count in counts.values()],
+        "key": {"stream": fed, "method": training, "orderings": list(counts)},
+        "only_classes": list(only_classes) or [None] * len(counts),
+    }
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text(json.dumps(sealed(document, {})))
+
+
+@pytest.fixture
+def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the results of fine-tuning into the folder `runs`, beside which a test writes tables."""
+    monkeypatch.chdir(tmp_path)
+    for pair, counts in SCORES.items():
+        write(Path("runs", "-".join(pair)), pair, dict(enumerate(counts)))
+    return Path("runs")
+
+
+def refuse(message: str, *runs: str, **options: Any) -> None:
+    with pytest.raises(UserError, match=message):
+        performances(list(runs), output="no.csv", **options)
+    assert not Path("no.csv").exists()
+
+
+@pytest.mark.usefixtures("tuned")
+def test_a_performance_of_fine_tuning_is_the_mean_over_orderings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert performances("runs/*", output="table.csv") == read(Path("table.csv")) == EXPECTED
+    assert "the whole network fine-tuned" in " ".join(capsys.readouterr().out.split())
+    named = performances("runs/*", names={"mine": "ours"}, output="named.csv")
+    assert {source for source, _ in named} == {"first", "ours"}
+
+
+def write_ledger(counts: Mapping[tuple[str, str], Sequence[PhotoCounts]], **described: Any) -> None:
+    with Ledger(Path("ledger")) as ledger:
+        for pair, its in counts.items():
+            fed, training = documents(*pair, "all")
+            stream = ledger.record(fed, description={**protocol(*pair), **described})
+            method = ledger.record(training)
+            ledger.write({TraceKey(stream, method, k): count.trace() for k, count in enumerate(its)})
+
+
+@pytest.mark.usefixtures("tuned")
+def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs() -> None:
+    write_ledger({pair: [PhotoCounts(count) for count in counts] for pair, counts in SCORES.items()})
+    assert performances("ledger", output="a.csv") == EXPECTED
+    assert performances(["ledger", "runs/*"], output="b.csv") == EXPECTED
+
+
+@pytest.mark.usefixtures("tuned")
+def test_networks_that_predict_one_class_alone_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = [PhotoCounts(25, 1), PhotoCounts(30), PhotoCounts(20)]
+    write_ledger({("first", "pets"): counts}, classes=["cats", "dogs"])
+    write(Path("run"), ("first", "pets"), {0: 25}, only_classes=["dogs"])
+    expected = "predicts 'dogs' for all validation photos in 1 of 3 orderings."
+    for folders in (["ledger"], ["ledger", "run"]):
+        assert performances(folders, output="table.csv") == pytest.approx({("first", "pets"): 0.5})
+        with Path("table.csv").open(newline="") as file:
+            assert [row["warning"] for row in csv.DictReader(file)] == [expected]
+        assert f"WARNING: first on pets: {expected}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_whole_network_and_head_are_two_tables(tuned: Path) -> None:
+    write(tuned / "head", ("first", "pets"), {0: 50}, trained="head")
+    refuse(r"trained: accuracies of all \(first on farms in .*\) and of head \(first on pets in .*\) are", "runs/*")
+    assert performances("runs/*", trained="head", output="head.csv") == {("first", "pets"): 1.0}
+    assert performances("runs/*", trained="all", output="all.csv") == EXPECTED
+
+
+def test_accuracies_that_cannot_be_compared_are_refused(tuned: Path) -> None:
+    mistakes: list[tuple[tuple[str, str], dict[str, Any], str]] = [
+        (("first", "birds"), {"batch_size": 4}, r"in batch_size \(4, 8\); give runs of one recipe"),
+        (("first", "birds"), {"seed": 4}, r"in seed \(4, –\); only sources, targets and orderings"),
+        (("first", "pets"), {"network": "other"}, r"in network \(other, first\); both are of the source first"),
+        (("mine", "pets"), {"train_photos_sha256": "x"}, r"photos_sha256 \(x, .*; both are of the target pets"),
+        (("mine", "pets"), {}, "holds ordering 1 of mine on pets again, and differently"),
+    ]
+    for pair, change, message in mistakes:
+        write(tuned / "other", pair, {2 if change else 1: 1}, **change)
+        refuse(message, "runs/*")
+        shutil.rmtree(tuned / "other")
+
+    refuse("runs: they are of fine-tuning, which has no --performance", "runs/*", samples=5)
+    refuse("runs: they are of fine-tuning", "runs/*", performance="final")
+    refuse("runs: they are of fine-tuning", "runs/*", method="mine")
+    refuse("names: nobody given, but the runs are of farms, first, mine", "runs/*", names={"nobody": "x"})
+    refuse("runs: no accuracy of head is in what is given; they are of all", "runs/*", trained="head")
+
+
+def test_kinds_of_runs_are_not_mixed(tuned: Path) -> None:
+    write_run(Path("comparison"))
+    refuse("are a comparison and fine-tuning; give runs of one kind", "comparison", "runs/*")
+    refuse("trained: all given, but the runs are comparisons", "comparison", trained="all")
+    for document, message in (
+        ({"task": "source_training"}, "is of source_training, which has no performance"),
+        ({"schema": 3, "task": "target_accuracy"}, "has schema 3, but this version of Headstart reads schema 1; make"),
+    ):
+        (tuned / "mine-pets" / "results.json").write_text(json.dumps(sealed(document, {})))
+        refuse(message, "runs/*")
+    text = (tuned / "first-pets" / "results.json").read_text()
+    (tuned / "first-pets" / "results.json").write_text(text.replace("pets", "vets", 1))
+    refuse(r"the files in '.*first-pets' are damaged", "runs/first-pets")

@@ -8,18 +8,17 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
-from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.classifiers.figures import plot_answer
-from headstart.evaluation.forecast.files import plot_forecast
+from headstart.evaluation.forecast.forecast import plot_forecast
 from headstart.evaluation.published.static_order import plot_static_order
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.tests.material import audits
 from headstart.tests.material.report_runs import traces
+from headstart.tests.material.score_tables import make_table, rising_table, run_audit, write_table
 
 METHODS = [
     *("baseline", "streaming_lda", "sgd", "semantic_class_mean", "recursive_least_squares"),
@@ -78,9 +77,8 @@ def _heatmaps(folder: Path) -> dict[str, Figure]:
 
 
 def _audit(folder: Path) -> dict[str, Figure]:
-    metrics = {"leep": [0.2, 0.1, 0.4, 0.3], "logme": [0.4, 0.1, 0.2, 0.3]}
-    table = audits.write_table(folder / "table.csv", metrics)
-    document = audits.run(table, folder / "audit", "--figure_formats=[]")
+    table = rising_table({"leep": [0.2, 0.1, 0.4, 0.3], "logme": [0.4, 0.1, 0.2, 0.3]})
+    document = run_audit(write_table(folder / "table.csv", table), folder / "audit", "--figure_formats=[]")
     return {f"audit_{name}": figure for name, figure in plot_audit(document).items()}
 
 
@@ -135,9 +133,9 @@ def _study(folder: Path) -> dict[str, Figure]:
     generator = np.random.default_rng(0)
     figures: dict[str, Figure] = {}
     for prefix, metrics in (("study", 3), ("study_of_many", 7)):
-        names, sources = ([f"{what} {i}" for i in range(count)] for what, count in (("metric", metrics), ("source", 6)))
         scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
-        table = TransferTable.complete(names, sources, ["ade", "city", "coco"], scores, performances)
+        names = [f"metric {i}" for i in range(metrics)]
+        table = make_table(scores, performances, metrics=names, targets=["ade", "city", "coco"])
         plots = plot_study(run_study(table, Pools(6, 4)))
         figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
     return figures

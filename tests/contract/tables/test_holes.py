@@ -10,10 +10,10 @@ from headstart.contract.tables import holes as module
 from headstart.contract.tables.holes import largest_complete
 from headstart.contract.tables.read_table import read_table, without_holes
 from headstart.contract.tables.rows import TableLayout
-from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import pool_outcomes
 from headstart.metrics.ranking.ranking_measures import measure_pools
 from headstart.output.errors import UserError
+from headstart.tests.material.score_tables import make_table
 
 
 def all_subsets(size: int) -> list[np.ndarray]:
@@ -25,12 +25,12 @@ def test_the_largest_part_is_that_of_all_parts(seed: int) -> None:
     generator = np.random.default_rng(seed)
     holes = generator.random((int(generator.integers(2, 8)), int(generator.integers(2, 6)))) < 0.25
     own = generator.random(holes.shape) < 0.1
-    counted = ~holes & ~own
-    found = largest_complete(holes & ~own, counted)
+    counted, holes = ~holes & ~own, holes & ~own
+    found = largest_complete(holes, counted)
     parts = product(all_subsets(holes.shape[0]), all_subsets(holes.shape[1]))
-    sizes = [(counted[np.ix_(*part)].sum(), part[1].sum()) for part in parts if not (holes & ~own)[np.ix_(*part)].any()]
+    sizes = [(counted[np.ix_(*part)].sum(), part[1].sum()) for part in parts if not holes[np.ix_(*part)].any()]
     assert (counted[np.ix_(*found)].sum(), found[1].sum()) == max(sizes)
-    assert not (holes & ~own)[np.ix_(*found)].any()
+    assert not holes[np.ix_(*found)].any()
 
 
 def test_with_many_holes_the_worst_are_left_out_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,10 +49,8 @@ def write(path: Path, *left_out: str) -> Path:
     return path
 
 
-def test_holes_are_refused_completed_or_used_pairwise(tmp_path: Path) -> None:
+def test_holes_are_completed_or_used_pairwise(tmp_path: Path) -> None:
     path = write(tmp_path / "table.csv", "s0,t2", "s1,t2")
-    with pytest.raises(UserError, match=r"2 missing cells: .*; complete them, or choose --missing=complete\|pairwise$"):
-        read_table(path, TableLayout(), minimum=0)
     whole = read_table(path, TableLayout(missing="pairwise"), minimum=0)
     assert np.argwhere(whole.holes).tolist() == [[0, 2], [1, 2]]
     pairwise, complete = (without_holes(whole, missing, 0) for missing in ("pairwise", "complete"))
@@ -85,7 +83,7 @@ def test_targets_that_rank_nothing_are_named(tmp_path: Path) -> None:
 def test_pools_use_the_sources_that_a_target_has() -> None:
     generator = np.random.default_rng(0)
     scores, performances = generator.normal(size=(2, 6, 3)), generator.uniform(size=(6, 3))
-    table = TransferTable.complete(list("ab"), list("uvwxyz"), list("rst"), scores, performances)
+    table = make_table(scores, performances)
     table.own[0, 0] = table.known[0, 0] = table.known[1, 1] = table.known[2, 1] = False
     table.own[0, 0] = True
     pools = np.array([[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]])

@@ -15,30 +15,24 @@ from scipy import stats
 from headstart import evaluate
 from headstart.evaluation.audit import findings
 from headstart.output.results_folder import DashboardResults
-from headstart.tests.material.audits import SOURCES, TARGETS, run, write_table
 from headstart.tests.material.mistakes import error_line
+from headstart.tests.material.score_tables import SIZES, TARGETS, make_table, rising_table, write_table
+from headstart.tests.material.score_tables import run_audit as run
 
-FACTS = [
-    "source,parameters,accuracy",
-    "small,1,60",
-    "middle,2,70",
-    "large,3,65",
-    "huge,4,80",
-    "other,,",
-]
+FACTS = "source,parameters,accuracy\nsmall,1,60\nmiddle,2,70\nlarge,3,65\nhuge,4,80\nother,,"
 MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
     path = tmp_path / "facts.csv"
-    path.write_text("\n".join(FACTS))
+    path.write_text(FACTS)
     return path
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_names_are_neither_markdown_nor_formulas(tmp_path: Path) -> None:
-    table = write_table(tmp_path / "table.csv", {"*m*": [1, 2, 3, 5], "=[n](o)": [4, 3, 1, 2]})
+    table = write_table(tmp_path / "table.csv", rising_table({"*m*": [1, 2, 3, 5], "=[n](o)": [4, 3, 1, 2]}))
     table.write_text(table.read_text().replace("small", "-<b>small").replace("t0", "+t0"))
     run(table, tmp_path / "out")
     report = (tmp_path / "out" / "report.md").read_text()
@@ -54,15 +48,12 @@ def test_names_are_neither_markdown_nor_formulas(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_figures")
 def test_the_best_metrics_and_their_equals_are_marked(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
-    rows = ["metric,source,target,score,performance"]
-    for target in range(8):
-        performances = generator.uniform(0.2, 0.9, 6)
-        for metric, noise in {"right": 0.0, "near": 0.02, "wrong": 9.0, "flat": 0.01}.items():
-            scores = performances + noise * generator.normal(size=6)
-            if metric == "flat" and target == 3:
-                scores[:] = 7
-            rows += [f"{metric},s{i},t{target},{scores[i]},{performances[i]}" for i in range(6)]
-    (tmp_path / "table.csv").write_text("\n".join(rows))
+    noise = {"right": 0.0, "near": 0.02, "wrong": 9.0, "flat": 0.01}
+    drawn = [(generator.uniform(0.2, 0.9, 6), generator.normal(size=(4, 6))) for _ in range(8)]
+    performances, normal = (np.stack(parts, axis=-1) for parts in zip(*drawn, strict=True))
+    scores = performances + np.array([*noise.values()])[:, None, None] * normal
+    scores[3, :, 3] = 7
+    write_table(tmp_path / "table.csv", make_table(scores, performances, metrics=list(noise)))
     document = run(tmp_path / "table.csv", tmp_path / "out")
 
     best = document["best"]["kendall"]
@@ -72,7 +63,7 @@ def test_the_best_metrics_and_their_equals_are_marked(tmp_path: Path) -> None:
 
 
 def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = run(write_table(tmp_path / "table.csv"), tmp_path / "out")
+    document = run(write_table(tmp_path / "table.csv", rising_table()), tmp_path / "out")
     assert list(document["rankers"]) == ["mean_rank"]
     for measure in MEASURES:
         its = document["rankers"]["mean_rank"][measure]
@@ -91,7 +82,7 @@ def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_facts_rank_and_models_are_left_out(tmp_path: Path, facts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scores = {"gbc": [4, 3, 2, 1], "own": [1, 2, 4, 3], "same": [5] * 4}
-    document = run(write_table(tmp_path / "table.csv", scores), tmp_path / "out", f"--facts={facts}")
+    document = run(write_table(tmp_path / "table.csv", rising_table(scores)), tmp_path / "out", f"--facts={facts}")
     assert list(document["rankers"]) == ["mean_rank", "parameters", "source_accuracy", "gbc", "own"]
     kendall = {name: ranker["kendall"]["mean"] for name, ranker in document["rankers"].items()}
     expected = {"mean_rank": 1, "parameters": 1, "source_accuracy": 2 / 3, "gbc": -1, "own": 2 / 3}
@@ -109,8 +100,8 @@ def test_facts_rank_and_models_are_left_out(tmp_path: Path, facts: Path, capsys:
     )
     assert document["left_out"] == {"same": "the same score for all sources on every target"}
     constant = tmp_path / "constant.csv"
-    constant.write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
-    alike = run(write_table(tmp_path / "table.csv"), tmp_path / "alike", f"--facts={constant}")
+    constant.write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SIZES))
+    alike = run(write_table(tmp_path / "table.csv", rising_table()), tmp_path / "alike", f"--facts={constant}")
     assert (list(alike["rankers"]), alike["left_out"]) == (["mean_rank"], {"parameters": "the same for all sources"})
     printed = " ".join(capsys.readouterr().out.split())
     assert "Metrics not significantly different from it, each tested separately at 5 %: GBC, own." in printed
@@ -125,7 +116,7 @@ def test_facts_rank_and_models_are_left_out(tmp_path: Path, facts: Path, capsys:
 
 def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A table of `transferability` may have them as metrics; they are no metrics that beat the mean rank or do not."""
-    table = write_table(tmp_path / "table.csv", {"parameters": [4, 3, 2, 1], "own": [1, 2, 4, 3]})
+    table = write_table(tmp_path / "table.csv", rising_table({"parameters": [4, 3, 2, 1], "own": [1, 2, 4, 3]}))
     document = run(table, tmp_path / "out")
     assert set(document["rankers"]) == {"mean_rank", "parameters", "own"}
     printed = " ".join(capsys.readouterr().out.split())
@@ -137,8 +128,7 @@ def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "MOST_LEFT_OUT", 30_000)
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
-    lines = [f"s{source},t{target},{value}" for (source, target), value in np.ndenumerate(performances)]
-    (tmp_path / "table.csv").write_text("\n".join(["source,target,performance", *lines]))
+    write_table(tmp_path / "table.csv", make_table(np.empty((0, 20_000, 2)), performances))
     document = run(tmp_path / "table.csv", tmp_path / "out")
     expected = stats.kendalltau(*performances.T).statistic
     assert document["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
@@ -149,7 +139,7 @@ def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
     monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
-    table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4]})
+    table = write_table(tmp_path / "table.csv", rising_table({"gbc": [1, 2, 3, 4]}))
     evaluate.main(["audit", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
     [(results, job_type, title, _, _, tables)] = published
     assert (results.dashboard.name, job_type, results.path) == ("mine", "audit", tmp_path / "out")
@@ -183,7 +173,7 @@ def test_mistakes_are_one_line(
     monkeypatch.chdir(tmp_path)
     wrong = []
     for name, text, options, message in MISTAKES:
-        write_table(Path("table.csv"))
+        write_table(Path("table.csv"), rising_table())
         if name:
             Path(name).write_text(text)
         line = error_line(capsys, partial(run, Path("table.csv"), Path("out"), *options), code=1)
@@ -197,7 +187,7 @@ def test_mistakes_are_one_line(
 def test_an_audit_of_other_facts_is_not_replaced_unasked(
     tmp_path: Path, facts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table, output = write_table(tmp_path / "table.csv"), tmp_path / "out"
+    table, output = write_table(tmp_path / "table.csv", rising_table()), tmp_path / "out"
     run(table, output, f"--facts={facts}")
     with pytest.raises(SystemExit):
         run(table, output)

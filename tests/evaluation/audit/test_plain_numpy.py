@@ -1,7 +1,5 @@
 """The figures of an audit, computed a second time by plain lines of NumPy and SciPy."""
 
-import csv
-import json
 import os
 import re
 import warnings
@@ -14,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart import evaluate
 from headstart.evaluation.estimates import with_interval
 from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.score_tables import make_table, number, run_audit, write_table
 
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 PAPERS = SHARED / "data" / "stable_transfer"
@@ -80,32 +78,17 @@ def mean_ranks(performance: Floats) -> Floats:
     return -means
 
 
-def write_table(path: Path) -> None:
-    """Write a table of 6 sources and 9 targets, of which one is a source, in which the order on targets is alike."""
-    generator = np.random.default_rng(0)
-    sources, targets = [f"s{index}" for index in range(6)], ["s1", *(f"t{index}" for index in range(8))]
-    performances = np.linspace(0.3, 0.8, 6)[:, None] + 0.15 * generator.normal(size=(6, 9))
-    scores = performances + 0.2 * generator.normal(size=(3, 6, 9))
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["metric", "source", "target", "score", "performance"])
-        for (metric, source, target), score in np.ndenumerate(scores):
-            writer.writerow([METRICS[metric], sources[source], targets[target], score, performances[source, target]])
-
-
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlainTable, dict[str, Any]]:
     """Return the plain table, and what the audit finds."""
     folder = tmp_path_factory.mktemp("audit")
-    write_table(folder / "table.csv")
-    document = evaluate_audit(folder)
-    return PlainTable(folder / "table.csv"), document
-
-
-def evaluate_audit(folder: Path) -> dict[str, Any]:
-    evaluate.main(["audit", f"--table={folder / 'table.csv'}", f"--output={folder / 'out'}", "--logger=false"])
-    document: dict[str, Any] = json.loads((folder / "out" / "audit.json").read_text())
-    return document
+    generator = np.random.default_rng(0)
+    # 6 sources and 9 targets, of which one is a source; the order on targets is alike.
+    performances = np.linspace(0.3, 0.8, 6)[:, None] + 0.15 * generator.normal(size=(6, 9))
+    scores = performances + 0.2 * generator.normal(size=(3, 6, 9))
+    table = make_table(scores, performances, metrics=METRICS, targets=["s1", *number("t", 8)])
+    path = write_table(folder / "table.csv", table)
+    return PlainTable(path), run_audit(path, folder / "out")
 
 
 def test_means_and_intervals_of_the_mean_rank(audit: tuple[PlainTable, dict[str, Any]]) -> None:
@@ -183,8 +166,7 @@ def test_leave_one_out_and_the_agreement_of_targets(audit: tuple[PlainTable, dic
 @pytest.mark.parametrize("table", ["source_datasets_table.csv", "source_model_architectures_table.csv"])
 def test_the_page_has_the_figures_of_the_papers_tables(table: str, tmp_path: Path) -> None:
     require_checkout()
-    (tmp_path / "table.csv").symlink_to(PAPERS / table)
-    document = evaluate_audit(tmp_path)
+    document = run_audit(PAPERS / table, tmp_path / "out")
     first = 0 if table == "source_datasets_table.csv" else 2
 
     page = (ROOT / "docs" / "audit.md").read_text()

@@ -5,6 +5,8 @@ import io
 import json
 import shutil
 from contextlib import redirect_stdout
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -75,19 +77,18 @@ def test_fit_and_predict(fitted: Path, photos: Path) -> None:
     assert f"chosen: {document['method']}" in (fitted.parent / "printed").read_text()
     assert [point["labels"] for point in document["curve"]] == [2, 4, 6, 8, 12, 16]
     assert np.sum(document["confusion"], 1) == pytest.approx([1, 1], abs=1e-5)
-    assert {path.name for path in fitted.iterdir()} == {
-        *("answer.png", "classifier", "photos.csv", "report.md", "results.json")
-    }
+    written = {"answer.png", "classifier", "photos.csv", "report.md", "results.json"}
+    assert {path.name for path in fitted.iterdir()} == written
     assert {path.name for path in (fitted / "classifier").iterdir()} == {"classifier.json", "head.safetensors"}
 
-    run("predict", fitted / "classifier", photos, "--output=predictions.csv", "--features.num_workers=0")
+    predict = ["predict", fitted / "classifier", photos, "--output=predictions.csv", "--features.num_workers=0"]
+    run(*predict)
     rows = read_predictions()
     assert len(rows) == 24
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     assert np.mean([row["photo"].startswith(row["class"]) for row in rows]) > 0.9
 
-    options = ("--probabilities=all", "--overwrite=true", "--features.num_workers=0")
-    run("predict", fitted / "classifier", photos, "--output=predictions.csv", *options)
+    run(*predict, "--probabilities=all", "--overwrite=true")
     for row, whole in zip(rows, read_predictions(), strict=True):
         shares = {name: float(whole[f"probability of {name}"]) for name in ("dark", "light")}
         assert sum(shares.values()) == pytest.approx(1, abs=2e-4)
@@ -216,18 +217,14 @@ def test_damaged_classifiers(fitted: Path, photos: Path, capsys: pytest.CaptureF
 
 
 def test_onnx_names_its_extra(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        import onnx  # type: ignore[import-not-found, unused-ignore]
-        import onnxruntime  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
-        import onnxscript  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
-    except ImportError:
+    if not all(map(find_spec, ("onnx", "onnxruntime", "onnxscript"))):
         assert "pip install 'headstart[onnx]'" in fail(capsys, "fit", photos, *OPTIONS, "--onnx")
         assert not Path("runs").exists()
         pytest.skip("needs the extra onnx")
     run("fit", photos, *OPTIONS, "--onnx")
     path = Path("runs/fit/classifier/model.onnx")
     assert path.stat().st_size > 100_000
-    known = {each.key: each.value for each in onnx.load(path).metadata_props}
+    known = {each.key: each.value for each in import_module("onnx").load(path).metadata_props}
     assert json.loads(known["classes"]) == ["dark", "light"]
     preprocessing = headstart.load_classifier("runs/fit/classifier").backbone.network(0).preprocessing
     assert {"crop", "mean", "resize", "std"} <= known.keys()

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from headstart.evaluation.classifiers.candidates import CANDIDATES, Labelled, find_candidates, fit_all
 from headstart.evaluation.classifiers.heads import head_of, read_head
-from headstart.evaluation.classifiers.left_out import prepare, rotate
-from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
+from headstart.evaluation.classifiers.left_out import curve_sizes, learning_curve, prepare, rotate
 from headstart.metrics.few_labels.folds import proportional_orderings, stratified_folds
 
 
@@ -26,9 +25,7 @@ def make_samples(per_class: int, width: int, classes: int = 3) -> Labelled:
 def without(samples: Labelled, indices: Tensor) -> Labelled:
     kept = torch.ones(len(samples.labels), dtype=torch.bool)
     kept[indices] = False
-    return Labelled(
-        samples.features[kept], samples.labels[kept], samples.classes, samples.source_head, samples.source_bias
-    )
+    return replace(samples, features=samples.features[kept], labels=samples.labels[kept])
 
 
 @pytest.mark.parametrize("width", [12, 60])

@@ -127,12 +127,8 @@ def test_tables_and_remarks_name_methods_without_known_curves(
     assert "no curves of mine: the intervals are the widest of all methods" in output
     with (tmp_path / "out" / "forecast.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(each["method"], each["labels"]) for each in rows[:4]] == [
-        ("mine", "40"),
-        ("mine", "80"),
-        ("mine", "160"),
-        ("baseline", "40"),
-    ]
+    first = [(each["method"], each["labels"]) for each in rows[:4]]
+    assert first == [("mine", "40"), ("mine", "80"), ("mine", "160"), ("baseline", "40")]
     assert "| mine |" in (tmp_path / "out" / "forecast.md").read_text()
     assert (tmp_path / "out" / "forecast.png").read_bytes().startswith(b"\x89PNG")
 
@@ -141,14 +137,10 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     ended, lazy = rising(), rising()
     ended[..., 10:15], ended[..., 15:18], ended[1, 0, 15:] = 95, 95, NOT_EVALUATED
     lazy[..., 3] = SKIPPED
-    until = "run headstart train with --criterion.until=limit"
+    late, until = {"correct": rising(20), "step": 8, "limit": 160}, "run headstart train with --criterion.until=limit"
     mistakes: list[tuple[dict[str, Any], int, str]] = [
         ({}, 100, f"labels: 100 given, but traces end at 60 samples; give fewer, or {until}"),
-        (
-            {"correct": rising(20), "step": 8, "limit": 160},
-            5,
-            "labels: 5 given, but the first evaluation is after 8 samples; give more",
-        ),
+        (late, 5, "labels: 5 given, but the first evaluation is after 8 samples; give more"),
         ({"correct": ended}, 20, f"before; {until}"),
         ({"correct": lazy}, 20, "lazy evaluation left evaluations out"),
         ({"classes": []}, 20, "does not say how many classes"),

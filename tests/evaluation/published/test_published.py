@@ -5,10 +5,8 @@ import functools
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +16,18 @@ from scipy import stats
 from headstart import evaluate
 from headstart.evaluation.audit.audit import FILES
 from headstart.evaluation.published import published as command
-from headstart.evaluation.published.files import find_files, other_version, readable_table
-from headstart.evaluation.published.register import TABLES, Expected, PublishedFile, PublishedTable
+from headstart.evaluation.published.register import (
+    TABLES,
+    PublishedFile,
+    PublishedTable,
+    find_files,
+    other_version,
+    readable_table,
+)
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.static_orders import measure_targets
 from headstart.output.errors import UserError
+from headstart.tests.material.file_servers import serve_files
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT
 
@@ -48,13 +53,9 @@ def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
         values.append(stats.weightedtau(elsewhere[known], cells.performances[known, target]).statistic)
     metrics = measure_targets(cells.scores, cells.performances, cells.known)[:, :, 0].mean(axis=1)
 
-    expected = table.expected
-    assert (len(cells.sources), len(cells.targets), cells.known.sum()) == (
-        *(expected.sources, expected.targets),
-        expected.cells,
-    )
-    assert np.mean(values) == pytest.approx(expected.mean_rank, abs=5e-4)
-    assert dict(zip(cells.metrics, metrics, strict=True)) == pytest.approx(dict(expected.metrics), abs=5e-4)
+    figures = dict(zip(cells.metrics, metrics, strict=True)) | {"mean_rank": np.mean(values)}
+    sizes = {"sources": len(cells.sources), "targets": len(cells.targets), "cells": cells.known.sum()}
+    assert {**sizes, **figures} == pytest.approx(table.expected, abs=5e-4)
 
 
 def test_every_table_has_a_citation_and_an_address(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,38 +72,31 @@ PERFORMANCES = {"x": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, "y": {"a": 0.2, "
 CODE = f"import nothing_there\n\ndef run():\n    accuracies = {PERFORMANCES}\n    other = 1\n"
 
 
+def expect(*figures: float) -> dict[str, float]:
+    return dict(zip(("sources", "targets", "cells", "mean_rank"), figures, strict=True))
+
+
 @pytest.fixture
 def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, PublishedTable]]:
     """Replace the register by two tables on a local server: one in Python code, one with a hole, in CSV."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    (folder / "code.py").write_text(CODE)
     rows = [f"{s},{t},{v}" for t, row in PERFORMANCES.items() for s, v in row.items() if (s, t) != ("a", "y")]
     content = "\n".join(["source,target,performance", *rows, "b,z,0.1", "c,z,0.2", "d,z,0.3"])
-    (folder / "table.csv").write_text(content)
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
-    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *args: None)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-
-    url = f"http://127.0.0.1:{server.server_port}"
     digest = hashlib.sha256(content.encode()).hexdigest()
-    tables = {
-        "code": PublishedTable(
-            "of code", "A, B, 2020", [PublishedFile("code.csv", f"{url}/code.py", variable="accuracies")],
-            Expected(4, 2, 8, 0.5),
-        ),
-        "holes": PublishedTable(
-            "with holes", "C, D, 2021", [PublishedFile("holes.csv", f"{url}/table.csv", digest)],
-            Expected(3, 3, 9, 0.5), {"missing": "complete"},
-        ),
-    }  # fmt: skip
-    monkeypatch.setattr(command, "TABLES", tables)
+    code, holes = (
+        PublishedFile("code.csv", "/code.py", variable="accuracies"),
+        PublishedFile("holes.csv", "/table.csv", digest),
+    )
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    yield tables
-    server.shutdown()
-    server.server_close()
+    with serve_files() as server:
+        server.files = {code.url: CODE.encode(), holes.url: content.encode()}
+        code, holes = (replace(file, url=server.url + file.url) for file in (code, holes))
+        tables = {
+            "code": PublishedTable("of code", "A, B, 2020", [code], expect(4, 2, 8, 0.5)),
+            "holes": PublishedTable("with holes", "C, D, 2021", [holes], expect(3, 3, 9, 0.5), {"missing": "complete"}),
+        }
+        monkeypatch.setattr(command, "TABLES", tables)
+        yield tables
 
 
 def run(name: str, output: Path, *options: str) -> None:
@@ -138,7 +132,7 @@ def test_figures_as_expected_are_said_so(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = replace(register["code"].expected, mean_rank=stats.weightedtau([4, 3, 2, 1], [3, 4, 1, 2]).statistic)
+    expected = expect(4, 2, 8, stats.weightedtau([4, 3, 2, 1], [3, 4, 1, 2]).statistic)
     monkeypatch.setitem(register, "code", replace(register["code"], expected=expected))
     (tmp_path / "copy.py").write_text(CODE)
     run("code", tmp_path / "out", f"--file={tmp_path / 'copy.py'}")
@@ -177,7 +171,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_code_without_the_table_is_named(tmp_path: Path) -> None:
     file = PublishedFile("made.csv", "", variable="accuracies")
-    table = PublishedTable("", "", [file], Expected(0, 0, 0, 0.0))
+    table = PublishedTable("", "", [file], expect(0, 0, 0, 0.0))
     for text, reason in (("other = {}", "assigns no 'accuracies'"), ("accuracies = f()", "cannot be read (malformed")):
         (tmp_path / "code.py").write_text(text)
         with pytest.raises(UserError) as error:

@@ -2,14 +2,19 @@
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from headstart import evaluate
+from headstart.evaluation.sources.scores import Metrics, Score, score_source
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.output.progress import Progress
 from headstart.tests.material.arena import make_entry
 
 ENTRIES = [
@@ -18,6 +23,10 @@ ENTRIES = [
     make_entry("headless", "conv_head", "pool", 1024, source="timm"),
 ]
 ENTRIES[2]["model_parameters"] = {"model_name": "mobilenetv3_small_050", "num_classes": 0}
+
+
+# Of sixty samples that tests draw.
+LABELS = np.arange(60) % 3
 
 
 @dataclass
@@ -39,9 +48,9 @@ class Scored:
         return cells
 
 
-def write_registry(folder: Path) -> Path:
+def write_registry(folder: Path, models: Sequence[dict[str, Any]] = ENTRIES) -> Path:
     path = folder / "registry.json"
-    path.write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES}))
+    path.write_text(json.dumps({"contract_version": "1.0", "models": models}))
     return path
 
 
@@ -54,6 +63,14 @@ def score(folder: Path, photos: Path, *options: str, models: str, output: str) -
     with (folder / output / "scores.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return Scored(folder / output, rows, json.loads((folder / output / "transferability.json").read_text()))
+
+
+def score_pool(
+    metrics: Metrics, sources: Mapping[str, NDArray[np.float64]], parts: NDArray[np.int64]
+) -> dict[str, dict[str, Score]]:
+    """Score features of the sixty samples, by source."""
+    with Progress("metrics", 1, "scores") as progress:
+        return {name: score_source(metrics, Inputs(x, LABELS), parts, progress) for name, x in sources.items()}
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Metrics by name and by import path, and the mistakes in both."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,3 +198,17 @@ def test_tables_have_metrics_by_path_and_variants_side_by_side(
     assert cells["headless"][f"{mine}.with_head"]["reason"].startswith("the model has no source head")
     reason = f"{mine}.refuses has no score for resnet18, headless: line 16: ValueError: too few."
     assert escape_markdown(reason) in scored.report
+
+
+def test_an_edited_metric_is_another_configuration(
+    run: Callable[..., Scored], refused: Callable[..., str], mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score_again(text: str) -> None:
+        # Another process imports the module again.
+        monkeypatch.delitem(sys.modules, mine, raising=False)
+        (tmp_path / f"{mine}.py").write_text(text)
+        run(f"--metrics=[{mine}.spread]")
+
+    score_again(SOURCE)
+    score_again(SOURCE)
+    assert "(digests/metrics)" in refused(lambda: score_again(SOURCE.replace("return 0.0", "return 1.0")))

@@ -12,36 +12,31 @@ from headstart.tests.material.mistakes import error_line
 
 KNOWN = "source,target,performance\n"
 SUBSET = {"classes": ["dark", "grey"], "source": {"class_path": "ClassFolders", "init_args": {"root": "pictures"}}}
-# Options, the content of the table of performances, and what the message has.
-MISTAKES: list[tuple[str, str | None, str]] = [
-    ("--targets.pets=headstart.datamodules.Cats", None, "headstart.datamodules.Cats"),
-    ("--targets.photos.rot=here", None, "(closest: targets.photos.root)"),
-    ("--targets.photos.root=nowhere", None, "error: targets.photos.root: there is no folder nowhere; "),
-    (
-        f"--targets.pets={json.dumps({'class_path': 'ClassSubset', 'init_args': SUBSET})}",
-        None,
-        "error: targets.pets.classes: grey not in pictures, whose classes are dark, light",
-    ),
-    ("--metrics=[h_score, guess]", None, "guess"),
-    ("--metrics=[leep, leep]", None, "metrics: leep, leep given"),
-    ("--metrics=[]", None, "metrics: none given"),
-    ("--models=[resnet50]", None, "models: 'resnet50' not in the registry; it has squeezenet1_1"),
-    ("--seed=-1", None, "seed"),
-    ("--resamples=1", None, "resamples: one part of the photos has no spread; give 2 or more"),
-    ("--output=registry.json", None, "output: "),
-    ("--registry=none.json", None, "model registry none.json"),
-    ("--performances=known.csv", None, "performances: "),
-    (
-        "--performances=known.csv",
-        "source,target\n",
-        "performances: no column performance in the first line",
-    ),
-    (
-        "--performances=known.csv",
-        f"{KNOWN}squeezenet1_1,photos,high\nsqueezenet1_1,photos,1\nsqueezenet1_1,photos,1\n",
-        "2 wrong entries: row 2, performance is 'high' and not a finite number; row 4, source 'squeezenet1_1' on",
-    ),
-    ("--performances=known.csv", f"{KNOWN}squeezenet,photos,1\n", "no pair of the sources squeezenet1_1 and the"),
+PETS = json.dumps({"class_path": "ClassSubset", "init_args": SUBSET})
+# Options, and what the message has.
+MISTAKES = {
+    "--targets.pets=headstart.datamodules.Cats": "headstart.datamodules.Cats",
+    "--targets.photos.rot=here": "(closest: targets.photos.root)",
+    "--targets.photos.root=nowhere": "error: targets.photos.root: there is no folder nowhere; ",
+    f"--targets.pets={PETS}": "error: targets.pets.classes: grey not in pictures, whose classes are dark, light",
+    "--metrics=[h_score, guess]": "guess",
+    "--metrics=[leep, leep]": "metrics: leep, leep given",
+    "--metrics=[]": "metrics: none given",
+    "--models=[resnet50]": "models: 'resnet50' not in the registry; it has squeezenet1_1",
+    "--seed=-1": "seed",
+    "--resamples=1": "resamples: one part of the photos has no spread; give 2 or more",
+    "--output=registry.json": "output: ",
+    "--registry=none.json": "model registry none.json",
+    "--performances=none.csv": "performances: ",
+    "--performances=0.csv": "performances: no column performance in the first line",
+    "--performances=1.csv": "2 wrong entries: row 2, performance is 'high' and not a finite number; row 4, source 'sq",
+    "--performances=2.csv": "no pair of the sources squeezenet1_1 and the",
+}
+# Content of the numbered files.
+TABLES = [
+    "source,target\n",
+    f"{KNOWN}squeezenet1_1,photos,high\nsqueezenet1_1,photos,1\nsqueezenet1_1,photos,1\n",
+    f"{KNOWN}squeezenet,photos,1\n",
 ]
 
 
@@ -50,16 +45,11 @@ def test_mistakes_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_registry(tmp_path)
+    for number, text in enumerate(TABLES):
+        Path(f"{number}.csv").write_text(text)
     run = partial(score, tmp_path, photo_folder, "--metrics=[h_score, leep]", models="[squeezenet1_1]", output="out")
-    wrong = []
-    for option, known, message in MISTAKES:
-        Path("known.csv").unlink(missing_ok=True)
-        if known is not None:
-            Path("known.csv").write_text(known)
-        line = error_line(capsys, partial(run, option))
-        if message not in line or Path("out").exists():
-            wrong.append((option, line))
-    assert wrong == [], wrong
+    lines = {option: error_line(capsys, partial(run, option)) for option in MISTAKES}
+    assert [(option, line) for option, line in lines.items() if MISTAKES[option] not in line] == []
 
     (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"no photo")
     line = error_line(capsys, run, 1)

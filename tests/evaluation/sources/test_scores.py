@@ -1,23 +1,29 @@
-"""Scores of metrics that compare sources: from the terms of those that have some."""
+"""Scores of metrics that compare sources, from the terms of those that have some, and scores on disk."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.datamodules.row_computation import RowComputer
+from headstart.evaluation.sources import transferability as command
 from headstart.evaluation.sources.metric_names import find_metrics
 from headstart.evaluation.sources.results import find_certainty
-from headstart.evaluation.sources.scores import Score, compare_sources, score_source, score_targets
+from headstart.evaluation.sources.scores import Score, StoredScores, compare_sources, score_source, score_targets
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import divide, interval
 from headstart.metrics.transferability.ncti import ncti, ncti_terms
-from headstart.output.progress import Progress
+from headstart.tests.evaluation.sources.conftest import LABELS, score_pool
 
 CHOSEN = {name: METRICS[name] for name in ("h_score", "ncti")}
-LABELS = np.arange(60) % 3
+SPREADS = {"near": 0.3, "middle": 1.0, "far": 2.0}
 
 
 def make(spread: float) -> NDArray[np.float64]:
@@ -26,17 +32,13 @@ def make(spread: float) -> NDArray[np.float64]:
 
 
 def score(parts: NDArray[np.int64]) -> dict[str, dict[str, Score]]:
-    scores = {}
-    for name, spread in {"near": 0.3, "middle": 1.0, "far": 2.0}.items():
-        with Progress("metrics", 1, "scores") as progress:
-            scores[name] = score_source(CHOSEN, Inputs(make(spread), LABELS), parts, progress)
-    return scores
+    return score_pool(CHOSEN, {name: make(spread) for name, spread in SPREADS.items()}, parts)
 
 
 def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> None:
     parts = divide(LABELS, 4, 0)
     scores = compare_sources(CHOSEN, score(parts))
-    features = [make(spread) for spread in (0.3, 1.0, 2.0)]
+    features = [make(spread) for spread in SPREADS.values()]
     terms = np.array([ncti_terms(x, LABELS) for x in features])
     whole = ncti(terms)
     assert [its["ncti"].value for its in scores.values()] == pytest.approx(whole.tolist(), rel=1e-9)
@@ -56,12 +58,8 @@ def test_sources_of_one_kind_do_not_differ_significantly_through_scaling() -> No
     etran, apart = {"etran": METRICS["etran"]}, 0
     for seed in range(20):
         generator, parts = np.random.default_rng(seed), divide(LABELS, 10, seed)
-        scores = {}
-        for name in ("one", "other"):
-            features = np.eye(3, 8)[LABELS] + generator.standard_normal((60, 8))
-            with Progress("metrics", 1, "scores") as progress:
-                scores[name] = score_source(etran, Inputs(features, LABELS), parts, progress)
-        result = find_certainty(compare_sources(etran, scores), "etran")
+        pair = {name: np.eye(3, 8)[LABELS] + generator.standard_normal((60, 8)) for name in ("one", "other")}
+        result = find_certainty(compare_sources(etran, score_pool(etran, pair, parts)), "etran")
         assert result is not None
         apart += bool(result.differ.any())
     assert apart <= 2
@@ -86,8 +84,7 @@ def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none()
 
 def score_by_fits(fits: int, parts: NDArray[np.int64]) -> Score:
     [(name, metric)] = find_metrics([{"n_leep": {"fits": fits, "components_per_class": 2}}]).items()
-    with Progress("metrics", 1, "scores") as progress:
-        return score_source({name: metric}, Inputs(make(0.7), LABELS), parts, progress)[name]
+    return score_pool({name: metric}, {"one": make(0.7)}, parts)["one"][name]
 
 
 def test_a_score_is_the_mean_over_starts_whose_spread_its_interval_holds() -> None:
@@ -116,3 +113,93 @@ def test_a_target_without_a_score_says_why_and_the_others_are_scored() -> None:
     assert (two["infinite"].value, two["infinite"].reason) == (None, "the score is inf")
     assert "source head" in two["leep"].reason
     assert (two["num_classes"].value, three["num_classes"].value) == (-2, -3)
+
+
+STORED = "--metrics=[log_me, leep, ncti, {gbc: {pca: 8}}, num_classes]"
+CODES = np.arange(12) % 2
+PARTS = np.arange(12) % 3
+
+
+def make_inputs(**changes: Any) -> Inputs:
+    features = np.random.default_rng(0).standard_normal((12, 4))
+    return Inputs(**{"features": features, "labels": CODES, "seed": 1, **changes})
+
+
+def test_a_second_command_computes_what_is_missing(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[set[str]] = []
+
+    def note(metrics: Any, *rest: Any) -> Any:
+        computed.append(set(metrics))
+        return score_source(metrics, *rest)
+
+    monkeypatch.setattr(command, "score_source", note)
+    first = run(STORED, "--resamples=3")
+    assert computed == 2 * [{"log_me", "leep", "ncti", "gbc(pca=8)", "num_classes"}]
+    computed.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
+        again = run(STORED, "--resamples=3", output="again")
+    assert computed == []
+    assert (again.rows, again.cells) == (first.rows, first.cells)
+    run("--metrics=[log_me, {gbc: {pca: 7}}]", "--resamples=3", output="more")
+    assert computed == 2 * [{"gbc(pca=7)"}]
+    computed.clear()
+    run("--metrics=[log_me]", "--resamples=4", output="parts")
+    run("--metrics=[log_me]", "--resamples=3", "--seed=1", output="seed")
+    assert computed == 4 * [{"log_me"}]
+    computed.clear()
+    # Of a user's own function it is not known what it depends on.
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_for_storing.py").write_text("def own(features):\n    return float(features.mean())\n")
+    for output in ("own", "own again"):
+        run("--metrics=[own_for_storing.own]", "--resamples=0", output=output)
+    assert computed == 4 * [{"own_for_storing.own"}]
+
+
+def test_scores_come_back_as_they_are(tmp_path: Path) -> None:
+    stored, inputs = StoredScores(tmp_path), make_inputs()
+    scores = {
+        "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3), left_out_seconds=2.0),
+        "ncti": Score(None, 0.5, terms=(1.0, 2.0, 3.0), left_out_terms=((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))),
+        "leep": Score(None, 0.0, "the model has no source head"),
+        "mine.own": Score(1.0, 0.0),
+    }
+    stored.keep(stored.identity(inputs, PARTS), scores)
+    del scores["mine.own"]
+    assert stored.find(stored.identity(make_inputs(), PARTS), [*scores, "mine.own", "h_score"]) == scores
+
+
+def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = StoredScores(tmp_path)
+    identity = stored.identity(make_inputs(), PARTS)
+    changed = make_inputs().features.copy()
+    changed[3, 2] = np.nextafter(changed[3, 2], 1)
+    changes: list[dict[str, Any]] = [
+        *({"features": each} for each in (changed, changed.astype(np.float32), make_inputs().features[:, :3])),
+        *({"labels": CODES[::-1]}, {"logits": np.zeros((12, 3))}, {"seed": 2}, {"facts": SourceFacts(10, 0.5)}),
+    ]
+    others = [stored.identity(make_inputs(**change), PARTS) for change in changes]
+    others += [stored.identity(make_inputs(), PARTS[::-1]), {**identity, "code": "edited"}]
+    assert len({repr(each) for each in [identity, *others]}) == 10
+    stored.keep(identity, {"log_me": Score(1.0, 0.0)})
+    assert [stored.find(each, ["log_me"]) for each in others] == [{}] * 9
+    assert stored.find(identity, ["log_me(a=1)"]) == {}
+
+
+def test_scores_that_cannot_be_read_or_written_are_computed(tmp_path: Path) -> None:
+    stored = StoredScores(tmp_path)
+    identity = stored.identity(make_inputs(), PARTS)
+    stored.keep(identity, {"log_me": Score(1.0, 0.0)})
+    (file,) = (tmp_path / "scores").rglob("*.json")
+    before = file.read_text()
+    for text in ("", "{}", before.replace("1.0", "1.5")):
+        file.write_text(text)
+        assert stored.find(identity, ["log_me"]) == {}
+    stored.keep(identity, {"log_me": replace(Score(1.0, 0.0), value=2.0)})
+    assert stored.find(identity, ["log_me"])["log_me"].value == 2
+    (tmp_path / "file").touch()
+    full = StoredScores(tmp_path / "file")
+    full.keep(identity, {"log_me": Score(1.0, 0.0)})
+    assert full.find(identity, ["log_me"]) == {}

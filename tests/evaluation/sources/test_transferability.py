@@ -10,6 +10,7 @@ import pytest
 import torch
 import torchvision
 from scipy import stats
+from torch import nn
 
 from headstart.contract.documents import read_registry
 from headstart.datamodules.photos.class_folders import ClassFolders
@@ -28,10 +29,14 @@ from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.modules.networks.build import build
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.markup import escape_markdown
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.conftest import write_photos
 from headstart.tests.evaluation.sources.conftest import Scored, score, write_registry
+from headstart.tests.material.prepared_pictures import stack
 
 SOURCES = ["squeezenet1_1", "resnet18", "headless"]
 ALL = (
@@ -83,9 +88,8 @@ def test_scores_are_those_of_the_metrics(whole: Whole, monkeypatch: pytest.Monke
     monkeypatch.setenv("HEADSTART_CACHE", str(whole.cache))
     target, results = read_features(whole)
     pool = {name: each.features.astype(np.float64) for name, each in results.items()}
-    features, labels, logits = pool["resnet18"], target.photos.labels, results["resnet18"].logits
-    assert logits is not None
-    probabilities = torch.from_numpy(logits.copy()).double().softmax(1).numpy()
+    features, labels = pool["resnet18"], target.photos.labels
+    probabilities = torch.tensor(results["resnet18"].logits).double().softmax(1).numpy()
     compared = etran(np.array([etran_terms(each, labels) for each in pool.values()])).tolist()
     expected = {
         "gbc": gbc(features, labels),
@@ -114,6 +118,23 @@ def test_scores_are_those_of_the_metrics(whole: Whole, monkeypatch: pytest.Monke
     assert {name: cell["score"] for name, cell in cells.items() if cell["score"] is not None} == table
 
 
+def test_features_and_logits_are_those_of_a_direct_pass(whole: Whole, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSTART_CACHE", str(whole.cache))
+    target, results = read_features(whole)
+    registry = read_registry(whole.scored.folder.parent / "registry.json")
+    network, _ = build(registry.networks(["resnet18"], seed=0)["resnet18"])
+    body, preprocessing = nn.Sequential(*list(network.children())[:-1]), Preprocessing(resize=32, crop=32)
+    photos = ClassFolders(str(whole.photos)).train()
+    np.testing.assert_array_equal(target.photos.labels, photos.labels)
+    for index in range(len(photos)):
+        image = Normalization(preprocessing)(stack([preprocessing.prepare(photos.read(index))]))
+        with torch.no_grad():
+            entered, left = body(image).flatten(), network(image)[0]
+        np.testing.assert_allclose(results["resnet18"].features[index], entered, atol=1e-5)
+        np.testing.assert_allclose(results["resnet18"].logits[index], left, atol=1e-5)
+    assert np.ptp(results["resnet18"].logits, axis=0).min() > 1e-3
+
+
 def test_every_pair_has_a_row_with_its_known_performance(whole: Whole) -> None:
     scored = whole.scored
     columns = ["metric", "source", "target", "score", "performance", "seconds", "warning", "low", "high"]
@@ -121,14 +142,16 @@ def test_every_pair_has_a_row_with_its_known_performance(whole: Whole) -> None:
     assert len(scored.rows) == 17 * 3
     assert {row["target"] for row in scored.rows} == {"photos"}
     assert all(float(row["seconds"]) >= 0 for row in scored.rows)
-    assert {(row["source"], row["performance"], row["warning"]) for row in scored.rows} == {
-        ("squeezenet1_1", "0.875", WARNING),
-        *((name, "", "") for name in SOURCES[1:]),
-    }
+    known = {("squeezenet1_1", "0.875", WARNING), *((name, "", "") for name in SOURCES[1:])}
+    assert {(row["source"], row["performance"], row["warning"]) for row in scored.rows} == known
     assert scored.document["performances"] == {"photos": {"squeezenet1_1": 0.875}}
     assert scored.document["performance_warnings"] == {"photos": {"squeezenet1_1": WARNING}}
     remark = f"- {escape_markdown(f'WARNING: The performance of squeezenet1_1: {WARNING}')}"
     assert remark in scored.report.splitlines()
+    target = scored.document["targets"]["photos"]
+    assert (target["photos"], target["classes"]) == (24, ["dark", "light"])
+    assert scored.document["versions"]["torchvision"] == torchvision.__version__.partition("+")[0]
+    assert len(scored.document["digests"]["weights"]["squeezenet1_1"]) == 64
 
 
 def test_missing_scores_have_a_reason(whole: Whole) -> None:
@@ -200,29 +223,22 @@ def test_dashboard_mirrors_scores_and_files(whole: Whole) -> None:
     assert config["metrics"][:2] == ["gbc", "leep"]
     columns, logged = tables["scores"]
     assert list(columns) == list(scored.rows[0])
-    assert [str(row[3] or "") for row in logged if row[3] != 0] == [
-        row["score"] for row in scored.rows if row["score"] != "0.0"
-    ]
-    assert sorted(path.name for path in results.written) == ["report.md", "scores.csv", "transferability.json"]
-    assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in results.written)
+    assert ["" if row[3] is None else str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
+    for files in (results.written, scored.folder.iterdir()):
+        assert sorted(path.name for path in files) == ["report.md", "scores.csv", "transferability.json"]
 
 
-def test_what_was_scored_is_named(whole: Whole) -> None:
-    document = whole.scored.document
-    assert (document["targets"]["photos"]["photos"], document["targets"]["photos"]["classes"]) == (
-        24,
-        ["dark", "light"],
-    )
-    assert document["versions"]["torchvision"] == torchvision.__version__.partition("+")[0]
-    assert len(document["digests"]["weights"]["squeezenet1_1"]) == 64
+def keep_photos(folder: Path, most: int) -> None:
+    """Remove the training photos of each class behind the first ones."""
+    for path in (folder / "train").glob("*/*.jpg"):
+        if int(path.stem) >= most:
+            path.unlink()
 
 
 def test_metric_that_fails_leaves_its_cell_empty_or_fails_alone(
     run: Callable[..., Scored], photo_folder: Path, refused: Callable[..., str]
 ) -> None:
-    for path in (photo_folder / "train").glob("*/*.jpg"):
-        if int(path.stem) > 3:
-            path.unlink()
+    keep_photos(photo_folder, 4)
     scored = run("--metrics=[n_leep, h_score]")
     assert {row["metric"] for row in scored.rows if row["score"] == ""} == {"n_leep"}
     assert "5 for each of 2 classes" in scored.cells["squeezenet1_1"]["n_leep"]["reason"]
@@ -261,9 +277,7 @@ def test_why_there_are_no_intervals_is_reported(
 
     remark = "There are no intervals: every class has a single photo"
     assert remark not in scored.report
-    for path in (photo_folder / "train").glob("*/*.jpg"):
-        if path.stem != "0":
-            path.unlink()
+    keep_photos(photo_folder, 1)
     scored = run("--metrics=[log_me]")
     assert {row["low"] for row in scored.rows} == {""}
     assert remark in scored.report

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headstart.evaluation.stability import stability as command
-from headstart.tests.material.score_tables import SCORES, TARGETS, write_table
+from headstart.tests.material.score_tables import SCORES, number, scaled_table, write_table
 
 
 @pytest.fixture
@@ -16,4 +16,4 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    return write_table(tmp_path / "table.csv", [f"t{index}" for index in range(TARGETS)], SCORES)
+    return write_table(tmp_path / "table.csv", scaled_table(number("t", 4), SCORES))

@@ -9,6 +9,7 @@ from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.study_tables import moves_most, moves_most_in_words, setup_stability_interval
 from headstart.metrics.ranking.outcomes import AgreementsByTarget, MeanAgreement
 from headstart.metrics.ranking.pools import Pools
+from headstart.tests.material import score_tables
 from headstart.tests.material.root import require_checkout
 
 PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])
@@ -17,11 +18,7 @@ PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])
 def make_table(signs: list[list[int]]) -> TransferTable:
     """Build a table in which metric m is right on target t by `signs[m][t]` of 1, and the wrong way round by -1."""
     scores = np.array(signs)[:, None, :] * PERFORMANCES[:, None]
-    metrics, sources, targets = (
-        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
-    )
-    performances = np.repeat(PERFORMANCES[:, None], scores.shape[2], axis=1)
-    return TransferTable.complete(metrics, sources, targets, scores, performances)
+    return score_tables.make_table(scores, np.repeat(PERFORMANCES[:, None], scores.shape[2], axis=1))
 
 
 def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:

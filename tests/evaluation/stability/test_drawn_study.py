@@ -1,6 +1,5 @@
 """Studies of drawn pools against those of all pools: estimates, their standard errors, and what is written."""
 
-import csv
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -21,7 +20,7 @@ from headstart.evaluation.stability.study import (
 from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.pools import BATCHES, Pools
 from headstart.tests.material.mistakes import error_line
-from headstart.tests.material.score_tables import run
+from headstart.tests.material.score_tables import make_table, run_stability, write_table
 
 SOURCES, TARGETS, METRICS = 15, 4, 3
 
@@ -34,10 +33,7 @@ def table() -> TransferTable:
     scores = performances + 0.5 * generator.normal(size=(METRICS, SOURCES, TARGETS))
     own = np.zeros((SOURCES, TARGETS), dtype=np.bool_)
     own[0, 0] = True
-    metrics, sources, targets = (
-        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
-    )
-    return TransferTable.complete(metrics, sources, targets, scores, performances, own)
+    return make_table(scores, performances, own)
 
 
 @pytest.mark.slow
@@ -84,12 +80,7 @@ def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: Tra
 
 @pytest.fixture
 def file(table: TransferTable, tmp_path: Path) -> Path:
-    with (tmp_path / "table.csv").open("w", newline="") as opened:
-        writer = csv.writer(opened)
-        writer.writerow(["metric", "source", "target", "score", "performance"])
-        for (m, n, t), score in np.ndenumerate(table.scores):
-            writer.writerow([f"m{m}", f"s{n}", f"t{t}", score, table.performances[n, t]])
-    return tmp_path / "table.csv"
+    return write_table(tmp_path / "table.csv", table)
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -97,7 +88,7 @@ def test_what_is_written_says_that_pools_are_drawn(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ("--pool_size=10", "--pools=80", "--overwrite")
-    document = run(file, tmp_path / "out", *options)
+    document = run_stability(file, tmp_path / "out", *options)
     printed = " ".join(capsys.readouterr().out.split())
     assert "Estimates from 80 pools drawn at random of 3,003 (seed 0)." in printed
     assert (document["drawn_pools"], document["all_pools"], document["seed"]) == (80, comb(SOURCES, 10), 0)
@@ -111,17 +102,17 @@ def test_what_is_written_says_that_pools_are_drawn(
     for name in ("setup_stability", "win_rates"):
         frame = pd.read_csv(tmp_path / "out" / f"{name}.csv")
         assert ((frame["all_pools"] == 3003) & (frame["drawn_pools"] == 80) & (frame["standard_error"] >= 0)).all()
-    assert run(file, tmp_path / "out", *options, "--seed=6")["setup_stability"] != document["setup_stability"]
+    assert run_stability(file, tmp_path / "out", *options, "--seed=6")["setup_stability"] != document["setup_stability"]
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_all_pools_have_no_standard_error(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = run(file, tmp_path / "out", "--pool_size=10", "--pools=3003", "--seed=9")
+    document = run_stability(file, tmp_path / "out", "--pool_size=10", "--pools=3003", "--seed=9")
     assert (document["drawn_pools"], document["seed"], document["standard_error"]) == (None, None, None)
     assert document["moves_most"]["standard_error"] is None
     assert "±" not in capsys.readouterr().out
     # Another seed is no other configuration where nothing is drawn, and another number of pools is one.
-    run(file, tmp_path / "out", "--pool_size=10", "--seed=1")
+    run_stability(file, tmp_path / "out", "--pool_size=10", "--seed=1")
     assert "drawn_pools" in error_line(
-        capsys, lambda: run(file, tmp_path / "out", "--pool_size=10", "--pools=60"), code=1
+        capsys, lambda: run_stability(file, tmp_path / "out", "--pool_size=10", "--pools=60"), code=1
     )

@@ -5,17 +5,14 @@ import warnings
 import numpy as np
 from scipy import stats
 
-from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.figures import plot_agreement, score_correlations
+from headstart.tests.material.score_tables import make_table
 
 
 def test_correlations_of_scores_are_those_of_scipy() -> None:
     generator = np.random.default_rng(0)
     scores, performances = generator.normal(size=(4, 7, 3)), generator.uniform(size=(7, 3))
-    metrics, sources, targets = (
-        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
-    )
-    table = TransferTable.complete(metrics, sources, targets, scores, performances)
+    table = make_table(scores, performances)
     table.known[2, 1] = False
     table.scores[3, :, 0] = 1.5
     table.scores[1, :4, 2] = 0

@@ -10,7 +10,10 @@ import pytest
 from PIL import Image
 
 from headstart.tests.material.mistakes import error_line
-from headstart.tests.material.score_tables import PERFORMANCES, SCORES, SOURCES, run, write_table
+from headstart.tests.material.score_tables import PERFORMANCES, SCORES, make_table, number, scaled_table, write_table
+from headstart.tests.material.score_tables import run_stability as run
+
+SOURCES = len(PERFORMANCES)
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -30,11 +33,9 @@ def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_figures")
 def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One metric wins on target t0, the other on t1 and t2: of two that are left, it wins 1 in 2 or none."""
-    lines = ["metric,source,target,score,performance"]
-    for metric, signs in (("first", (1, -1, -1)), ("second", (-1, 1, 1))):
-        for target, sign in enumerate(signs):
-            lines += [f"{metric},s{index},t{target},{sign * index},{0.1 + 0.2 * index}" for index in range(4)]
-    (tmp_path / "table.csv").write_text("\n".join(lines))
+    signs = np.array([[1, -1, -1], [-1, 1, 1]])[:, None, :] * np.arange(4.0)[:, None]
+    performances = np.repeat(0.1 + 0.2 * np.arange(4)[:, None], 3, axis=1)
+    write_table(tmp_path / "table.csv", make_table(signs, performances, metrics=["first", "second"]))
     document = run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
     assert document["win_rate_percent"]["first"]["average"] == pytest.approx(100 / 3)
     left_out = document["leave_one_target_out"]["win_rate_percent_ties_split"]
@@ -56,7 +57,7 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.usefixtures("without_figures")
 def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
-    table = write_table(tmp_path / "table.csv", [f"s{index}" for index in range(SOURCES)], SCORES)
+    table = write_table(tmp_path / "table.csv", scaled_table(number("s", SOURCES), SCORES))
     document = run(table, tmp_path / "out")
     assert document["pool_size"] == 4, "70 % of five, rounded"
     assert document["experiments"] == comb(SOURCES, 4) * (SOURCES - 4) * 4
@@ -66,10 +67,10 @@ def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
 
 
 def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = ["metric,source,target,score,performance"]
-    lines += [f"{metric},s{index},t,{index},0.5" for metric in ("first", "second") for index in range(SOURCES)]
-    table = tmp_path / "table.csv"
-    table.write_text("\n".join(lines))
+    scores = np.arange(12.0).reshape(2, SOURCES, 1)
+    table = write_table(
+        tmp_path / "table.csv", make_table(scores, np.full((SOURCES, 1), 0.5), metrics=["first", "second"])
+    )
     document = run(table, tmp_path / "out", "--pool_size=4")
     assert document["setup_stability"] == {"target": None, "measure": None, "pool": None}
     assert document["undefined_experiments"] == document["experiments"]
@@ -102,7 +103,7 @@ def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: py
 @pytest.mark.usefixtures("without_figures")
 def test_metrics_with_the_same_scores_share_their_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = dict.fromkeys(("gbc", "GBC+", "gbc_é"), PERFORMANCES)
-    run(write_table(tmp_path / "table.csv", ["t0", "t1"], same), tmp_path / "out", "--pool_size=4")
+    run(write_table(tmp_path / "table.csv", scaled_table(["t0", "t1"], same)), tmp_path / "out", "--pool_size=4")
     assert capsys.readouterr().out.count("33.3 [33.3, 33.3]") == 3 * 5
 
 
@@ -112,7 +113,7 @@ def test_a_study_of_another_table_is_not_replaced_unasked(
 ) -> None:
     first = run(table, tmp_path / "out", "--pool_size=4")
     assert run(table, tmp_path / "out", "--pool_size=4")["setup_stability"] == first["setup_stability"]
-    other = write_table(tmp_path / "other.csv", ["t0", "t1"], SCORES)
+    other = write_table(tmp_path / "other.csv", scaled_table(["t0", "t1"], SCORES))
     for studied, options, key in (
         (other, ["--pool_size=4"], "table/sha256"),
         (table, ["--pool_size=3"], "pool_size"),

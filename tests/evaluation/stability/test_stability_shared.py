@@ -1,7 +1,6 @@
 """The published tables from the authors' released results, where these lie beside the checkout."""
 
 import csv
-import json
 import os
 from itertools import combinations
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import evaluate
 from headstart.contract.tables.read_table import read_table
 from headstart.evaluation.stability.stability import PRESETS
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
 from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.score_tables import run_stability
 
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 TABLES = SHARED / "data" / "stable_transfer"
@@ -53,27 +52,25 @@ PUBLISHED = {
 }
 
 
+# A preset, the folder of its study, and the document in it.
+Studied = tuple[str, Path, dict[str, Any]]
+
+
 @pytest.fixture(scope="module", params=list(PUBLISHED))
-def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, dict[str, Any]]:
-    output = tmp_path_factory.mktemp(request.param)
-    table = TABLES / PUBLISHED[request.param][0]
-    evaluate.main(
-        ["stability", f"--table={table}", f"--preset={request.param}", f"--output={output}", "--logger=false"]
-    )
-    return request.param, output, json.loads((output / "stability.json").read_text())
+def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Studied:
+    preset, output = request.param, tmp_path_factory.mktemp(request.param)
+    return preset, output, run_stability(TABLES / PUBLISHED[preset][0], output, f"--preset={preset}")
 
 
 @pytest.mark.slow
-def test_experiments_and_setup_stability_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:
+def test_experiments_and_setup_stability_are_those_published(study: Studied) -> None:
     preset, _, result = study
     _, experiments, stability, _ = PUBLISHED[preset]
     assert result["experiments"] == experiments
     assert {name: round(value, 2) for name, value in result["setup_stability"].items()} == stability
 
 
-def test_the_page_says_how_sure_it_is_that_the_target_moves_the_outcome_most(
-    study: tuple[str, Path, dict[str, Any]],
-) -> None:
+def test_the_page_says_how_sure_it_is_that_the_target_moves_the_outcome_most(study: Studied) -> None:
     require_checkout()
     page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
     preset, _, result = study
@@ -84,8 +81,8 @@ def test_the_page_says_how_sure_it_is_that_the_target_moves_the_outcome_most(
     assert "{:.2f} [{:.2f}, {:.2f}]".format(most["difference"], *most["ci95"]) in page
 
 
-def test_all_cells_of_the_win_rates_are_those_published_and_the_page_shows_those_that_round_otherwise(
-    study: tuple[str, Path, dict[str, Any]],
+def test_win_rates_are_those_published_and_the_page_shows_those_that_round_otherwise(
+    study: Studied,
 ) -> None:
     require_checkout()
     preset, output, result = study
@@ -118,7 +115,7 @@ def test_an_example_of_the_paper_holds_by_weighted_kendall_alone() -> None:
     assert [round(share[MEASURES.index(name)], 1) for name in ("weighted_kendall", "pearson")] == [100.0, 42.6]
 
 
-def test_ties_change_the_ranking(study: tuple[str, Path, dict[str, Any]]) -> None:
+def test_ties_change_the_ranking(study: Studied) -> None:
     """Scenario 2: LogME leads by Rel@1 as published; with ties shared, N-LEEP does."""
     preset, _, result = study
     tied = {"scenario1": 79, "scenario2": 58}[preset]

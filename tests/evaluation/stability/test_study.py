@@ -17,6 +17,7 @@ from headstart.evaluation.stability import study as studies
 from headstart.evaluation.stability.study import pool_outcomes, run_study
 from headstart.metrics.ranking.outcomes import Wins, agreement_vectors
 from headstart.metrics.ranking.pools import Pools
+from headstart.tests.material import score_tables
 
 TOLERANCE = 1e-12
 
@@ -32,15 +33,13 @@ MEASURE: list[Callable[[NDArray[Any], NDArray[Any]], float]] = [
 def make_table(seed: int, distinct: int | None, sources: int = 6, metrics: int = 4) -> TransferTable:
     """Draw a table of which the first two sources are targets, too; few distinct values give ties and constants."""
     generator = np.random.default_rng(seed)
-    targets = ["0", "1", "far"]
     scores = generator.normal(size=(metrics, sources, 3))
     performances = generator.uniform(0.1, 1, (sources, 3))
     if distinct is not None:
         scores = generator.integers(distinct, size=scores.shape).astype(float)
         performances = 1 + generator.integers(distinct, size=performances.shape).astype(float)
     own = np.arange(sources)[:, None] == [0, 1, -1]
-    names = [f"m{index}" for index in range(metrics)], [str(index) for index in range(sources)]
-    return TransferTable.complete(*names, targets, scores, performances, own)
+    return score_tables.make_table(scores, performances, own)
 
 
 def one_by_one(table: TransferTable, size: int) -> Outcomes:

@@ -16,27 +16,13 @@ from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 from headstart.output.results_folder import DashboardResults
+from headstart.tests.material.arena import ENTRIES
 
 CLASSES = ("ant", "bee", "cat", "dog", "eel", "fox")
 PHOTOS = 6
-SIDE = 32
-ENTRY = {
-    "model_name": "mobilenet_v2_narrow",
-    "source": "torchvision",
-    "weights": None,
-    "layer": "classifier",
-    "embedding": "flatten",
-    "input_size": [SIDE, SIDE],
-    "preprocess": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": SIDE, "crop": SIDE},
-    "output_dim": 1280,
-    "model_parameters": {"name": "mobilenet_v2", "width_mult": 0.25},
-}
 SETTINGS = [
-    "--targets=7",
-    "--overwrite=true",
-    "--logger=false",
-    "--extraction.num_workers=0",
-    "--extraction.device=cpu",
+    *("--targets=7", "--overwrite=true", "--logger=false"),
+    *("--extraction.num_workers=0", "--extraction.device=cpu"),
 ]
 TITLES = {"h_score": "H-score", "log_me": "LogME", "gbc": "GBC", "leep": "LEEP", "num_classes": "NumC"}
 Run = Callable[..., Path]
@@ -53,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for i in range(PHOTOS):
                 coarse = generator.integers(20 * label, 20 * label + 100, (4, 4, 3)).astype(np.uint8)
                 Image.fromarray(coarse).resize((40, 36), Image.Resampling.BICUBIC).save(photos / f"{i}.png")
-    (root / "registry.json").write_text(json.dumps({"contract_version": "1.0", "models": [ENTRY]}))
+    (root / "registry.json").write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES[2:]}))
     return root
 
 

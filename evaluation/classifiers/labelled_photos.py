@@ -1,6 +1,6 @@
 """The labelled photos that are given, and what is wrong with them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -63,14 +63,10 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> LabelledPhotos:
     if (photos is None) != demo:
         raise UserError("photos: give a folder with one folder of photos per class, or --demo=true, and not both")
     with prefix_errors("photos"):
-        name, listed = _drawn() if photos is None else _list(photos, cache)
+        name, listed = _list(photos, cache) if photos else (DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train())
         require_classes(listed, "labelled")
         listed.digests(cache)
     return LabelledPhotos(name, listed, report_left_out(listed.left_out, "photos"))
-
-
-def _drawn() -> tuple[str, Photos]:
-    return DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train()
 
 
 def _list(photos: str, cache: Path) -> tuple[str, Photos]:
@@ -119,12 +115,12 @@ def select(
         raise UserError(f"photos: no photo of class {names} can be decoded; mend them or remove the class")
     if len(remaining) == len(photos.classes):
         raise UserError("photos: every class has one photo, and an accuracy needs two of a class; add photos")
-    return LabelledPhotos(
-        labelled.name,
-        photos.subset(remaining.numpy()),
-        labelled.left_out,
-        once.repeated,
-        once.in_several_classes,
-        [[photos.names[first], photos.names[second]] for first, second in pairs],
-        {photos.names[index]: reason for index, reason in unreadable.items()},
-    ), remaining
+    kept = replace(
+        labelled,
+        photos=photos.subset(remaining.numpy()),
+        repeated=once.repeated,
+        contradicting=once.in_several_classes,
+        alike=[[photos.names[index] for index in pair] for pair in pairs],
+        unreadable={photos.names[index]: reason for index, reason in unreadable.items()},
+    )
+    return kept, remaining
