@@ -74,7 +74,7 @@ def test_error_falls_with_the_labels_that_were_left_out() -> None:
 
 def test_log_odds_are_followed_where_samples_are_many_and_otherwise_errors_fall_as_elsewhere() -> None:
     def accuracy(share: float) -> float:
-        return 1 / (1 + np.exp(0.4 - 1.3 * np.log(share)))
+        return float(1 / (1 + np.exp(0.4 - 1.3 * np.log(share))))
 
     left = remaining_error(accuracy(1 / 3), accuracy(2 / 3), (1 / 3, 2 / 3), 10**9)
     assert 1 - (1 - accuracy(2 / 3)) * left == pytest.approx(accuracy(1.0))
