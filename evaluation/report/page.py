@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstart.evaluation.report import answer
-from headstart.evaluation.report.documents import document_sections
-from headstart.evaluation.report.folder_contents import FolderContents
+from headstart.evaluation.report.documents import FolderContents, document_sections
 from headstart.evaluation.report.replication import replication
 from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
-from headstart.evaluation.report.settings import overview, settings_section
+from headstart.evaluation.report.settings import HINTS, OVERVIEW_HINTS, overview, settings_section
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.page.layout import Page
@@ -40,7 +39,7 @@ def comparison_page(
     sections = [
         overview(document),
         over_settings(document, marks),
-        label_budgets(document, marks),
+        label_budgets(document),
         settings_section(settings, curves, marks),
         sensitivity(document),
         setup_stability(document),
@@ -50,7 +49,8 @@ def comparison_page(
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
     shown = list(range(min(len(methods), FIRST)))
     answers = [*answer.of_comparison(document), *answers]
-    return Page(title, answers, methods, shown, [*filter(None, sections)], document["warnings"])
+    hints = OVERVIEW_HINTS | HINTS
+    return Page(title, answers, methods, shown, [*filter(None, sections)], document["warnings"], hints)
 
 
 def documents_page(contents: FolderContents) -> Page:

@@ -11,8 +11,8 @@ import yaml
 from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.runs import Run
 from headstart.output.files import digest_file
-from headstart.output.page.cells import texts_table
-from headstart.output.page.layout import Part, Section, Table, Text
+from headstart.output.page.layout import Part, Section, Text
+from headstart.output.tables import Table
 
 # Shown characters of a digest.
 SHOWN = 16
@@ -93,7 +93,7 @@ def _environments(runs: Sequence[Run]) -> Table:
 
     rows = [["of", *(titles if len(groups) > 1 else ["all runs"])]]
     rows += [[key, *(str(environment.get(key) or "") for environment in environments)] for key in keys]
-    return texts_table("Environment", rows)
+    return Table("Environment", rows)
 
 
 def _digests(runs: Sequence[Run]) -> Table:
@@ -104,4 +104,4 @@ def _digests(runs: Sequence[Run]) -> Table:
         known = {**run.protocol, FILE: run.document.get(FILE)}
         digests = [*(str(known.get(key) or "") for key in DIGESTS), *(digest_file(run.folder / name) for name in files)]
         rows.append([str(run.folder), complete, *(each[:SHOWN] for each in digests)])
-    return texts_table(f"Digests: the first {SHOWN} digits of SHA-256", rows)
+    return Table(f"Digests: the first {SHOWN} digits of SHA-256", rows)

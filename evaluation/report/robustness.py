@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
-from headstart.evaluation.leaderboard.tables import over_settings_rows, sensitivity_table, stability_rows
+from headstart.evaluation.leaderboard.tables import (
+    budgets_over_settings_rows,
+    budgets_title,
+    over_settings_rows,
+    sensitivity_table,
+    stability_rows,
+)
 from headstart.evaluation.report import series
-from headstart.output.page.cells import texts_table
-from headstart.output.page.layout import Figure, Part, Section, Table
+from headstart.output.page.layout import Figure, Part, Section
+from headstart.output.tables import Table
 
 # Numbers of the methods, by name.
 Marks = Mapping[str, int]
@@ -25,7 +30,7 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
         "is a t interval over data sets."
     )
     title, methods = f"Over {over['of']}", over["methods"]
-    tables = [texts_table(title, over_settings_rows(document), [*marks]), _probabilities(over, marks)]
+    tables = [Table(title, over_settings_rows(document)), _probabilities(over)]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
@@ -33,7 +38,7 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     return Section("over-settings", title, [definition], [part])
 
 
-def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
+def _probabilities(over: Mapping[str, Any]) -> Table:
     """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
     names = [each["name"] for each in over["methods"]]
     probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
@@ -47,10 +52,10 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
         "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
         "the same ordering"
     )
-    return texts_table(title, rows, [*marks], note="Their intervals are in leaderboard.json.")
+    return Table(title, rows, notes=["Their intervals are in leaderboard.json."])
 
 
-def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
+def label_budgets(document: Mapping[str, Any]) -> Section | None:
     """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
     over = document["label_budgets"]
     if not over:
@@ -61,7 +66,7 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
         "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
         "own table, with tests of all pairs."
     )
-    means = texts_table(budgets_title(over), budgets_over_settings_rows(over), [*marks])
+    means = Table(budgets_title(over), budgets_over_settings_rows(over))
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
     return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
 
@@ -78,8 +83,7 @@ def sensitivity(document: Mapping[str, Any]) -> Section:
     for setting in document["sensitivity"]["settings"]:
         is_known = any(each["tau"] is not None for each in setting["grid"])
         unknown = [f"{setting['name']}: no ranking is known by any of these criteria."] * (not is_known)
-        shown = sensitivity_table(setting)
-        tables = [texts_table(shown.title, shown.rows)] * is_known
+        tables = [sensitivity_table(setting)] * is_known
         parts.append(Part(remarks=unknown, tables=tables, setting=setting["name"]))
     return Section("sensitivity", "Sensitivity to the criterion", [definition], parts)
 
@@ -99,5 +103,5 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
     figures = [figure] * any(each["stability"] is not None for each in parts)
-    part = Part(tables=[texts_table("Setup stability", stability_rows(document))], figures=figures)
+    part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
     return Section("setup-stability", "What moves the ranking", [definition], [part])

@@ -1,13 +1,14 @@
 """Sections of the settings of a leaderboard: all in one table, then each with its own tables and charts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headstart.evaluation.leaderboard.tables import setting_tables
 from headstart.evaluation.report import series
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.cells import number, text, texts_table
-from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
+from headstart.output.page.layout import Figure, Part, Section
+from headstart.output.tables import Table, format_estimate, format_number
 
 # A setting as in `leaderboard.json`, and the numbers of the methods, by name.
 Setting = Mapping[str, Any]
@@ -18,15 +19,19 @@ MOST_NAMED = 2
 # Keys whose values follow from the data set.
 FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
 
-OVERVIEW = (
-    Column("setting"),
-    Column("best", "of the lowest restricted mean", words=True),
-    Column("tied for first", "no method is significantly better by the tests of all pairs", words=True, is_extra=True),
-    Column("samples", "restricted mean, and its 95 % interval"),
-    Column("improvement, %", "over the baseline, and its 95 % interval"),
-    *(Column(title, is_extra=True) for title in ("orderings", "threshold", "chance")),
-    Column("majority share", "accuracy of always predicting the largest class", is_extra=True),
-)
+# Columns of the table of all settings, and those that stay on a phone.
+OVERVIEW = [
+    *("setting", "best", "tied for first", "samples", "improvement, %"),
+    *("orderings", "threshold", "chance", "majority share"),
+]
+ESSENTIAL = ("setting", "best", "samples", "improvement, %")
+OVERVIEW_HINTS = {
+    "best": "of the lowest restricted mean",
+    "tied for first": "no method is significantly better by the tests of all pairs",
+    "samples": "restricted mean, and its 95 % interval",
+    "improvement, %": "over the baseline, and its 95 % interval",
+    "majority share": "accuracy of always predicting the largest class",
+}
 # Of the tables of each setting.
 HINTS = {
     "group": "methods that share a letter do not differ significantly",
@@ -46,26 +51,27 @@ HINTS = {
 def overview(document: Mapping[str, Any]) -> Section:
     """Return one row for each setting: the best method, its lead, and how sure it is."""
     rows = [_winner(index, each) for index, each in enumerate(document["settings"])]
-    tables = [Table("Best method of each setting", OVERVIEW, rows)]
+    tables = [Table("Best method of each setting", [OVERVIEW, *rows], ESSENTIAL)]
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
     part = Part(remarks=[*left_out, *document["remarks"], *_differences(document)], tables=tables)
     return Section("overview", "Who wins, by how much, how sure", _protocol(document["settings"]), [part])
 
 
-def _winner(index: int, setting: Setting) -> list[Cell]:
+def _winner(index: int, setting: Setting) -> list[str]:
     """Return a setting's row: its best method with its scores, and those tied with it."""
     best = setting["methods"][0]
-    name = best["name"]
-    tied = [each for each in setting["tied_for_first"] if each != name]
+    tied = [each for each in setting["tied_for_first"] if each != best["name"]]
+    # One ordering has no interval.
+    unknown = " [–]" * (best["restricted_mean_interval"][0] is None)
     return [
-        Cell(numbered(index, setting["name"]), link=_setting_id(index)),
-        Cell(name, method=name) if best["reached"] else Cell("none met the criterion"),
-        text(", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"),
-        number(best["restricted_mean"], ".1f", best["restricted_mean_interval"]),
-        number(best["relative_improvement"], ".0f", best["relative_improvement_interval"]),
-        number(best["orderings"], ".0f"),
-        number(setting["threshold"], ".0%"),
-        *(number(setting[key], ".1%") for key in ("chance", "majority")),
+        numbered(index, setting["name"]),
+        best["name"] if best["reached"] else "none met the criterion",
+        ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods",
+        format_estimate(best["restricted_mean"], best["restricted_mean_interval"], ".1f") + unknown,
+        format_estimate(best["relative_improvement"], best["relative_improvement_interval"], ".0f"),
+        str(best["orderings"]),
+        *(format_number(setting[key], form) for key, form in (("threshold", ".0%"), ("chance", ".1%"))),
+        format_number(setting["majority"], ".1%"),
     ]
 
 
@@ -102,10 +108,6 @@ def _differences(document: Mapping[str, Any]) -> list[str]:
     return [f"The settings differ in {listed}."] * bool(shown)
 
 
-def _setting_id(index: int) -> str:
-    return f"setting-{index + 1}"
-
-
 def numbered(index: int, name: str) -> str:
     """Return the name of a setting after its number on the page."""
     return f"{index + 1}. {name}"
@@ -124,9 +126,9 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
         shown = [*setting_tables(setting)]
-        tables = [texts_table(each.title, each.rows, [*marks], essential=each.essential, hints=HINTS) for each in shown]
+        tables = [replace(each, notes=()) for each in shown]
         remarks = [_describe(setting, traces), *shown[0].notes]
-        id_ = _setting_id(index)
+        id_ = f"setting-{index + 1}"
         figures = _figures(id_, setting, traces, marks)
         parts.append(Part(numbered(index, setting["name"]), id_, remarks, tables, figures, setting=setting["name"]))
     return Section("settings", "Leaderboard of each setting", definitions, parts)

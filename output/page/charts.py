@@ -1,16 +1,17 @@
-"""The charts, each defined once: the page and the figures fill a definition with the numbers of every setting."""
+"""The charts, each defined once in `charts.yaml`: the page and the figures fill a definition with numbers."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import altair as alt
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from headstart.output.figures import LINE_STYLES
 
 # Pixels.
 HEIGHT, ROW, WIDTH = 280, 22, 2.0
-# Bands of more lines hide each other: those of the baseline, which is the first, and of the best of the others.
-MOST_BANDS, BAND_OPACITY = 2, 0.14
 FONT = 12
 # Labels of an axis that would touch each other are left out.
 CONFIG = {
@@ -61,8 +62,8 @@ def marks(count: int) -> list[Mark]:
     ]
 
 
-def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, alt.LayerChart]:
-    """Define all charts of a page.
+def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, dict[str, Any]]:
+    """Define all charts of a page, as Vega-Lite reads them.
 
     Their numbers are tables with the chart's own name. Parameters are `labels`, the names of methods by their indices,
     and `shown`, the indices of the chosen ones.
@@ -76,114 +77,18 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
         The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
         the parts of a setup.
     """
-    lines = _lines(marks(count), palette, has_legend)
-    chosen = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
-    # Titles in lines that fit a phone.
-    to_all = ["Samples to criterion,", "1 being the mean of all methods"]
-    agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
-    return {
-        "learning_curves": _learning_curves(lines, palette),
-        "reached": _reached(lines),
-        "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, chosen),
-        "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
-        "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
+    styles, indices = marks(count), list(range(count))
+    legend = {"title": None, "labelExpr": "labels[datum.value]", "values": {"expr": "shown"}}
+    legend |= {"symbolType": "stroke", "symbolOpacity": 1}
+    filled = {
+        "colours": {"domain": indices, "range": [palette.lines[each.line] for each in styles]},
+        "dashes": {"domain": indices, "range": [each.dashes or [1, 0] for each in styles]},
+        "legend": legend if has_legend else None,
+        "pale": palette.pale,
+        "first": palette.lines[0],
+        **{"height": HEIGHT, "stroke": WIDTH},
     }
-
-
-def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
-    chosen = _chart("learning_curves", "method").transform_filter(_is_shown())
-    samples, colour = _samples(), lines["color"]
-    accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest"), zero=False))
-    threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
-    return _layered(
-        chosen.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
-        .mark_area(opacity=BAND_OPACITY)
-        .encode(x=samples, y="low:Q", y2="high:Q", color=colour, tooltip=_name()),
-        chosen.mark_line(strokeWidth=WIDTH).encode(x=samples, y=accuracy, tooltip=_name(), **lines),
-        threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
-        first=1,
-        last=2,
-        lowest=0,
-        highest=100,
-        threshold=80,
-    )
-
-
-def _reached(lines: dict[str, Any]) -> alt.LayerChart:
-    chosen = _chart("reached", "method").transform_filter(_is_shown())
-    share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
-    steps = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
-    return _layered(steps.encode(x=_samples(), y=share, tooltip=_name(), **lines), first=1, last=2)
-
-
-def _forest(
-    name: str,
-    rows: str,
-    title: list[str],
-    reference: float,
-    palette: Palette,
-    colour: Any,  # noqa: ANN401 - whatever Altair takes for a colour
-) -> alt.LayerChart:
-    """Define a forest plot: an estimate with its interval for each row, and a line at a reference."""
-    numbers = _chart(name, rows)
-    axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
-    shared = {"y": alt.Y(f"{rows}:O", title=None, sort=None, axis=axis), "color": colour}
-    tooltip = [alt.Tooltip("name:N", title=rows), alt.Tooltip("estimate:Q", format=".4~g")]
-    return _layered(
-        alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
-        numbers.mark_rule(strokeWidth=WIDTH).encode(
-            x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=tooltip, **shared
-        ),
-        numbers.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=tooltip, **shared),
-        names_width=220,
-    )
-
-
-def _chart(name: str, rows: str) -> alt.Chart:
-    """Begin a chart of the data of that name, whose column of indices is named `rows`."""
-    return alt.Chart(alt.NamedData(name=name)).transform_calculate(name=f"labels[datum.{rows}]")
-
-
-def _layered(*layers: alt.Chart, **parameters: Any) -> alt.LayerChart:
-    """Layer charts, with their parameters and the values of these until they are filled."""
-    named = [alt.param(name=name, value=value) for name, value in {"labels": [], "shown": [], **parameters}.items()]
-    return alt.LayerChart(layer=list(layers), width="container", height=HEIGHT).add_params(*named)
-
-
-def _is_shown() -> str:
-    return "indexof(shown, datum.method) >= 0"
-
-
-def _name() -> alt.Tooltip:
-    return alt.Tooltip("name:N", title="method")
-
-
-def _samples() -> alt.X:
-    scale = alt.Scale(type="log", domain=_between("first", "last"), nice=False)
-    return alt.X("samples:Q", title="Samples seen", scale=scale)
-
-
-def _between(*parameters: str) -> list[Any]:
-    """Return the domain of an axis that stays the same when methods are shown or hidden."""
-    return [alt.ExprRef(name) for name in parameters]
-
-
-def _lines(styles: Sequence[Mark], palette: Palette, has_legend: bool) -> dict[str, Any]:
-    """Return the colours and dashes of the methods' lines, as encodings of a chart."""
-    names = alt.Legend(
-        title=None,
-        labelExpr="labels[datum.value]",
-        values=alt.ExprRef("shown"),
-        symbolType="stroke",
-        symbolOpacity=1,
-    )
-    legend = names if has_legend else None
-    colours, dashes = [palette.lines[each.line] for each in styles], [each.dashes or [1, 0] for each in styles]
-    return {
-        "color": alt.Color("method:N", scale=_scale(colours), legend=legend),
-        "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=legend),
-    }
-
-
-def _scale(values: list[Any]) -> alt.Scale:
-    return alt.Scale(domain=list(range(len(values))), range=values)
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined)
+    text = environment.get_template("charts.yaml").render({name: json.dumps(value) for name, value in filled.items()})
+    charts: dict[str, dict[str, Any]] = yaml.safe_load(text)["charts"]
+    return charts
