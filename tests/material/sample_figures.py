@@ -20,6 +20,7 @@ from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.tests.material import audits
 from headstart.tests.material.report_runs import traces
+from headstart.tests.material.runs import curves_of
 
 METHODS = [
     *("baseline", "streaming_lda", "sgd", "semantic_class_mean", "recursive_least_squares"),
@@ -39,18 +40,7 @@ def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
 
 
 def _curves(methods: int) -> Curves:
-    return Curves(
-        methods=METHODS[:methods],
-        orderings=np.arange(25),
-        samples_seen=np.arange(1, 61),
-        correct=traces(1, methods)[::-1],
-        validation_size=100,
-        all_correct=100,
-        measure="accuracy",
-        limit=60,
-        threshold=0.8,
-        consecutive=3,
-    )
+    return curves_of(traces(1, methods)[::-1], METHODS[:methods])
 
 
 def _comparisons(folder: Path) -> dict[str, Figure]:

@@ -25,9 +25,8 @@ def test_command_writes_files_without_importing_torch(three: Path, tmp_path: Pat
     code = "import sys; from headstart.evaluate import main; main(); assert 'torch' not in sys.modules"
     options = ["leaderboard", str(three), "--output", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-c", code, *options], cwd=ROOT, check=True, capture_output=True)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        f"leaderboard.{kind}" for kind in ("csv", "json", "md", "tex")
-    }
+    names = {f"leaderboard.{kind}" for kind in ("csv", "json", "md", "tex")}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names
 
 
 def test_numbers_are_those_of_scoring_the_ledger_again(three: Path) -> None:
@@ -146,9 +145,8 @@ def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
 
 
 def test_methods_that_never_reach_the_criterion_are_tied_and_last(tmp_path: Path) -> None:
-    [setting] = rank(store(tmp_path / "stored", {"baseline": NEVER, "fast": reach(FAST, 60), "lost": NEVER}))[
-        "settings"
-    ]
+    folder = store(tmp_path / "stored", {"baseline": NEVER, "fast": reach(FAST, 60), "lost": NEVER})
+    [setting] = rank(folder)["settings"]
     assert [each["name"] for each in setting["methods"]] == ["fast", "baseline", "lost"]
     for each in setting["methods"][1:]:
         assert (each["reached"], each["median"], each["restricted_mean"], each["onset"]) == (0, None, 60, None)

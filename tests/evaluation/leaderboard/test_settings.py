@@ -14,7 +14,7 @@ from headstart.output.errors import UserError
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.leaderboards import FAST, SLOW, rank, refusal
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import TRACES, seal, write_run
+from headstart.tests.material.runs import TRACES, seal, write_run, write_runs
 
 LIMIT = 60
 WHOLE = np.stack([reach(SLOW, LIMIT), reach(FAST, LIMIT)])
@@ -31,9 +31,8 @@ def add(folder: Path, name: str, dataset: str = "ants", **options: Any) -> Path:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    for dataset in ("ants", "bees"):
-        add(tmp_path / "runs", dataset, dataset)
-    return tmp_path / "runs"
+    named = {name: {"dataset": name, "train_photos_sha256": name} for name in ("ants", "bees")}
+    return write_runs(tmp_path / "runs", named, correct=WHOLE, limit=LIMIT)
 
 
 def test_finished_runs_are_found_below_folders(tmp_path: Path) -> None:
@@ -91,10 +90,8 @@ def test_mixed_protocols_are_named_and_never_pooled(three: Path) -> None:
 
 
 def test_runs_of_one_stream_and_other_thresholds_are_settings(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for number, threshold in enumerate((0.8, 0.8, 0.9)):
-        write_run(tmp_path / "runs" / f"run{number}", first=2 * number % 4, threshold=threshold)
-    document = rank(tmp_path / "runs")
+    named = {f"run{number}": {"first": 2 * number % 4, "threshold": 0.9 if number == 2 else 0.8} for number in range(3)}
+    document = rank(write_runs(tmp_path / "runs", named))
     assert [(setting["name"], setting["orderings"]) for setting in document["settings"]] == [
         ("pets, resnet50 (DEFAULT), threshold 0.8", [0, 1, 2, 3]),
         ("pets, resnet50 (DEFAULT), threshold 0.9", [0, 1]),
@@ -139,8 +136,7 @@ def test_runs_are_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: 
 
 
 def test_other_methods_or_traces_of_one_name_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    write_run(tmp_path / "runs" / "one")
+    write_runs(tmp_path / "runs", {"one": {}})
     others: list[tuple[dict[str, Any], str]] = [
         ({"rate": 0.2, "first": 2}, "in the method baseline; give one of them another name"),
         ({"correct": TRACES + (TRACES == 90)}, "holds the trace of the method baseline in ordering 0 again, and diff"),
