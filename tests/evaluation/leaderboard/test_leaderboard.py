@@ -125,8 +125,7 @@ def test_a_pair_whose_p_value_is_too_close_to_the_level_is_undecided(
 
 def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
     for dataset in ("pets", "flowers"):
-        traces = {"baseline": reach([30], 60), "fast": reach([15], 60)}
-        store(tmp_path / "stored", traces, description={"dataset": dataset}, train_photos_sha256=dataset)
+        store(tmp_path / "stored", {"baseline": reach([30], 60), "fast": reach([15], 60)}, dataset=dataset)
     document = rank(tmp_path / "stored")
     for setting in document["settings"]:
         fast, baseline = setting["methods"]
@@ -221,7 +220,7 @@ def test_methods_are_marked_on_the_data_sets_that_they_were_tuned_on(three: Path
     marks = {each["name"]: each["tuned"] for each in setting["methods"]}
     assert marks == {"fast": "on these validation photos", "baseline": None}
     traces = {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)}
-    store(three, traces, description={"dataset": "ants, with noise"}, train_photos_sha256="a")
+    store(three, traces, dataset="ants, with noise", train_photos_sha256="a")
     document = rank(three, tuned={"fast": "pets"})
     tuned = {setting["dataset"]: {each["tuned"] for each in setting["methods"]} for setting in document["settings"]}
     assert tuned["ants, with noise"] == {None}

@@ -35,11 +35,11 @@ def samples(tmp_path: Path) -> dict[tuple[str, str], Values]:
     return samples
 
 
-def fill(folder: Path, seed: int, dataset: str, weights: str = BACKBONES[0], kinds: Any = None, **fed: Any) -> Path:
+def fill(folder: Path, seed: int, dataset: str, weights: str = BACKBONES[0], kinds: Any = None, **stream: Any) -> Path:
     """Store the traces of a seed as those of a data set and a network."""
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(seed), strict=True)}
-    fed = {"train_photos_sha256": dataset, "weights_sha256": weights, **fed}
-    return store(folder, traces, kinds=kinds, description={"dataset": dataset, "weights": weights[:3]}, **fed)
+    stream = {"dataset": dataset, "weights_sha256": weights, "description": {"weights": weights[:3]}, **stream}
+    return store(folder, traces, kinds=kinds, **stream)
 
 
 def test_interquartile_mean_ranks_and_improvement(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
@@ -74,8 +74,7 @@ def test_methods_that_are_not_the_same_in_all_settings_are_left_out(
     samples: dict[tuple[str, str], Values], tmp_path: Path
 ) -> None:
     extra = {"extra": reach(samples["pets", BACKBONES[0]][0], LIMIT)}
-    names = {"dataset": "pets", "weights": BACKBONES[0][:3]}
-    store(tmp_path / "stored", extra, description=names, train_photos_sha256="pets", weights_sha256=BACKBONES[0])
+    store(tmp_path / "stored", extra, description={"weights": BACKBONES[0][:3]}, weights_sha256=BACKBONES[0])
     kinds = {"two": {"class": "headstart.modules.Two", "hyperparameters": {"rate": 2}}}
     fill(tmp_path / "stored", 9, "birds", kinds=kinds)
     over = rank(tmp_path / "stored")["over_settings"]
@@ -164,7 +163,7 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str,
     assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
 
 
-def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **fed: Any) -> None:
+def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **stream: Any) -> None:
     """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their key."""
     counts = np.stack([reach(each, LIMIT) for each in draw(seed)])
     folder.mkdir(exist_ok=True)
@@ -176,7 +175,7 @@ def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **
             threshold=threshold,
             methods=METHODS,
             dataset=dataset,
-            **{"weights_sha256": "0" * 64, "train_photos_sha256": dataset, **fed},
+            **{"weights_sha256": "0" * 64, "train_photos_sha256": dataset, **stream},
         )
         document = json.loads((run / "results.json").read_text())
         kinds = {name: {"class": name, "hyperparameters": {}, "max_samples": seed} for name in METHODS}
