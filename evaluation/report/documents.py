@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headstart.contract.tables.table import metric_titles
-from headstart.evaluation.audit.tables import MARKS, ranker_table
-from headstart.evaluation.estimates import INTERVAL
+from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.report import answer
 from headstart.evaluation.runs import FILES
 from headstart.evaluation.sources.source_ranking import SATURATED
@@ -105,7 +104,6 @@ class Kind(NamedTuple):
         files: Names of their files.
         keys: Keys that all of them have.
         title: Title of their section.
-        definition: What its numbers mean.
         answer: Returns what one of them says first.
         lay_out: Returns one of them as a part of the section.
     """
@@ -113,7 +111,6 @@ class Kind(NamedTuple):
     files: Sequence[str]
     keys: Sequence[str]
     title: str
-    definition: str
     answer: Callable[[Document], str]
     lay_out: Callable[[Path, Document], Part]
 
@@ -123,7 +120,6 @@ KINDS = {
         SIMILARITY,
         ("pairwise", "n_stimuli", "digests"),
         "Similarity of representations",
-        "1 where two networks arrange the same pictures alike.",
         answer.of_similarity,
         _similarity,
     ),
@@ -131,9 +127,6 @@ KINDS = {
         ["transferability.json"],
         ("scores", "mean_ranks", "metrics", "digests"),
         "Transferability",
-        "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
-        "photos; in brackets: the rank, 1 being best. A saturated metric has the highest possible score for several "
-        "sources, or for one by its number of features, and no part in the mean rank.",
         answer.of_transferability,
         _transferability,
     ),
@@ -141,8 +134,6 @@ KINDS = {
         ["audit.json"],
         ("rankers", "best", "metrics", "targets", "sources"),
         "Can the metrics be trusted?",
-        "How well transferability metrics predict performance, beside static orders of the sources, which know "
-        f"nothing of the target. Mean over targets, {INTERVAL}. {MARKS}.",
         answer.of_audit,
         _audit,
     ),
@@ -150,8 +141,6 @@ KINDS = {
         ["stability.json"],
         ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),
         "Stability of transferability metrics",
-        "How far the evaluation of transferability metrics can be trusted: Kendall's tau-b between rankings of the "
-        "metrics that differ in one component of the experiment, and how often each metric wins.",
         answer.of_stability,
         _stability,
     ),
@@ -236,7 +225,7 @@ def document_sections(contents: FolderContents) -> tuple[list[str], list[Section
         UserError: A document lacks numbers, or has others.
     """
     answers, sections = [], []
-    for kind, (_, _, title, definition, give_answer, lay_out) in KINDS.items():
+    for kind, (_, _, title, give_answer, lay_out) in KINDS.items():
         parts = []
         documents = contents.documents.get(kind, {})
         for index, (path, document) in enumerate(documents.items()):
@@ -249,5 +238,5 @@ def document_sections(contents: FolderContents) -> tuple[list[str], list[Section
         if (more := len(documents) - answer.MOST_TOLD) > 0:
             answers.append(f"{title}: {more} more below.")
         if parts:
-            sections.append(Section(kind, title, [definition], parts))
+            sections.append(Section(kind, title, parts=parts))
     return answers, sections

@@ -37,18 +37,13 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
         document: The content of `leaderboard.json`.
         runs: The runs that its settings name; other folders are ledgers.
     """
-    paragraphs = [
-        "Each command measures the traces of its run again, and writes its table. With the same photos, weights and "
-        f"versions, the counts are the same. Each command has its own folder in {AGAIN}, and reuses results from the "
-        "ledger there. The configuration of each run is below its commands.",
-    ]
     folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
     parts = [
         Part("This page", commands=[Text("", _page_command(document))]),
         *(_part(setting, folders) for setting in document["settings"]),
         Part("Environment and digests", tables=[_environments(runs), _digests(runs)] if runs else []),
     ]
-    return Section("replication", "Replication", paragraphs, parts)
+    return Section("replication", "Replication", parts=parts)
 
 
 def _page_command(document: Mapping[str, Any]) -> str:

@@ -23,19 +23,13 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     over = document["over_settings"]
     if not over:
         return None
-    definition = (
-        "Samples to criterion are divided by the geometric mean of all methods in the same ordering. The interquartile "
-        "mean is over all runs, and all settings have the same weight. A value of 1 is the mean of all methods; lower "
-        "is better. Its interval is a bootstrap over the orderings, stratified by setting. The interval of a mean rank "
-        "is a t interval over data sets."
-    )
     title, methods = f"Over {over['of']}", over["methods"]
     tables = [Table(title, over_settings_rows(document)), _probabilities(over)]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
     part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
-    return Section("over-settings", title, [definition], [part])
+    return Section("over-settings", title, parts=[part])
 
 
 def _probabilities(over: Mapping[str, Any]) -> Table:
@@ -60,32 +54,20 @@ def label_budgets(document: Mapping[str, Any]) -> Section | None:
     over = document["label_budgets"]
     if not over:
         return None
-    definition = (
-        "Accuracy after a number of labelled samples. It is the mean over settings, all with the same weight. Its 95 % "
-        "interval is over orderings, and does not generalise to other data sets. The area under the curve is the mean "
-        "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
-        "own table, with tests of all pairs."
-    )
     means = Table(budgets_title(over), budgets_over_settings_rows(over))
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
-    return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
+    return Section("label-budgets", "Accuracy at label budgets", parts=[part])
 
 
 def sensitivity(document: Mapping[str, Any]) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
-    definition = (
-        "The same traces under other criteria. Each cell has the best method, and in brackets Kendall's tau between "
-        "the order of all methods and their order in the leaderboard; 1 is the same order. Traces that end before a "
-        "criterion is decided are cut where the first of them ends. A dash means that no method meets the criterion, "
-        "or that traces end before that is decided."
-    )
     parts = []
     for setting in document["sensitivity"]["settings"]:
         is_known = any(each["tau"] is not None for each in setting["grid"])
         unknown = [f"{setting['name']}: no ranking is known by any of these criteria."] * (not is_known)
         tables = [sensitivity_table(setting)] * is_known
         parts.append(Part(remarks=unknown, tables=tables, setting=setting["name"]))
-    return Section("sensitivity", "Sensitivity to the criterion", [definition], parts)
+    return Section("sensitivity", "Sensitivity to the criterion", parts=parts)
 
 
 def setup_stability(document: Mapping[str, Any]) -> Section | None:
@@ -93,15 +75,10 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     if not document["setup_stability"]:
         return None
     parts = document["setup_stability"]["parts"]
-    definition = (
-        "Agreement of two rankings of the methods if one part of the setup changes. A value of 1 means that this part "
-        "does not matter. The lower it is, the more values of that part a claim needs. Two halves of the orderings "
-        "show what noise alone does. Rankings by all orderings are less noisy than those by a half."
-    )
 
     caption = "What changes the ranking of the methods?"
     about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
     figures = [figure] * any(each["stability"] is not None for each in parts)
     part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
-    return Section("setup-stability", "What moves the ranking", [definition], [part])
+    return Section("setup-stability", "What moves the ranking", parts=[part])

@@ -25,27 +25,6 @@ OVERVIEW = [
     *("orderings", "threshold", "chance", "majority share"),
 ]
 ESSENTIAL = ("setting", "best", "samples", "improvement, %")
-OVERVIEW_HINTS = {
-    "best": "of the lowest restricted mean",
-    "tied for first": "no method is significantly better by the tests of all pairs",
-    "samples": "restricted mean, and its 95 % interval",
-    "improvement, %": "over the baseline, and its 95 % interval",
-    "majority share": "accuracy of always predicting the largest class",
-}
-# Of the tables of each setting.
-HINTS = {
-    "group": "methods that share a letter do not differ significantly",
-    "rank": "95 % interval of the rank",
-    "reached": "orderings in which the criterion was met, of all",
-    "median": "median samples to criterion, and its 95 % interval",
-    "restricted mean": "mean of min(samples to criterion, limit), and its 95 % interval",
-    "improvement": "of the restricted mean over the baseline's, and its 95 % interval",
-    "onset": "median of the samples seen when the streak that met the criterion began",
-    "fewer samples": "difference of the restricted means, and its 95 % interval",
-    "p": "sign-flip test against the baseline, adjusted by Holm; of neighbours not adjusted",
-    "significant": "by the test adjusted for all pairs of the setting",
-    "orderings needed": "to find the difference in 80 % of repetitions, by simulation from these pairs",
-}
 
 
 def overview(document: Mapping[str, Any]) -> Section:
@@ -54,7 +33,7 @@ def overview(document: Mapping[str, Any]) -> Section:
     tables = [Table("Best method of each setting", [OVERVIEW, *rows], ESSENTIAL)]
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
     part = Part(remarks=[*left_out, *document["remarks"], *_differences(document)], tables=tables)
-    return Section("overview", "Who wins, by how much, how sure", _protocol(document["settings"]), [part])
+    return Section("overview", "Who wins, by how much, how sure", parts=[part])
 
 
 def _winner(index: int, setting: Setting) -> list[str]:
@@ -72,28 +51,6 @@ def _winner(index: int, setting: Setting) -> list[str]:
         str(best["orderings"]),
         *(format_number(setting[key], form) for key, form in (("threshold", ".0%"), ("chance", ".1%"))),
         format_number(setting["majority"], ".1%"),
-    ]
-
-
-def _protocol(settings: Sequence[Setting]) -> list[str]:
-    """Return paragraphs on the question and the measurement."""
-    measures, thresholds, streaks = (
-        " or ".join(sorted(set(texts)))
-        for texts in (
-            [each["measure"].replace("_", " ") for each in settings],
-            [f"{each['threshold']:.0%}" for each in settings],
-            [str(each["consecutive"]) for each in settings],
-        )
-    )
-    return [
-        "How few labelled samples does a method need to adapt a pre-trained model to a new task? In each setting, all "
-        "methods learn from one stream of labelled samples, batch by batch. They start from the same backbone and the "
-        "same head. The stream is fed in many orderings, which are seeded orders of it.",
-        f"Samples to criterion are the samples seen when the validation {measures} has been {thresholds} or more for "
-        f"{streaks} evaluations in a row. A method that has not met the criterion at the limit is censored. The "
-        "restricted mean is the mean of min(samples to criterion, limit). Methods are compared in pairs, on the same "
-        "orderings. Relative improvements over the baseline have Fieller's interval; p values are of a sign-flip "
-        "permutation test, adjusted by Holm. Fewer samples are better.",
     ]
 
 
@@ -115,14 +72,6 @@ def numbered(index: int, name: str) -> str:
 
 def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], marks: Marks) -> Section:
     """Return the tables and charts of every setting."""
-    low, high = series.BAND
-    definitions = [
-        f"Learning curves are means over orderings. The first two chosen methods have bands, from the {low}th to the "
-        f"{high}th percentile. The dashed line is the threshold. Intervals are 95 % intervals. Methods that share a "
-        "letter do not differ significantly in these orderings.",
-        f"Columns: {'; '.join(f'{title}: {hint}' for title, hint in HINTS.items())}.",
-    ]
-
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
         shown = [*setting_tables(setting)]
@@ -131,7 +80,7 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
         id_ = f"setting-{index + 1}"
         figures = _figures(id_, setting, traces, marks)
         parts.append(Part(numbered(index, setting["name"]), id_, remarks, tables, figures, setting=setting["name"]))
-    return Section("settings", "Leaderboard of each setting", definitions, parts)
+    return Section("settings", "Leaderboard of each setting", parts=parts)
 
 
 def _describe(setting: Setting, curves: Curves) -> str:
