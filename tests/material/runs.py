@@ -61,9 +61,11 @@ def write_run(
     registry: str | None = None,
     measure: Measure = "accuracy",
     methods: Sequence[str] = ("baseline", "mine"),
+    keys: Mapping[str, Mapping[str, Any]] | None = None,
     **protocol: Any,
 ) -> Path:
-    folder.mkdir()
+    """Write the files of a run of traces; `keys` are those of its methods, where they are others."""
+    folder.mkdir(parents=True)
     orderings, evaluations = correct.shape[1:]
     numbers, seen = np.arange(first, first + orderings), np.minimum(step * np.arange(1, evaluations + 1), limit)
     criterion: dict[str, Any] = {"measure": measure, "limit": limit, "threshold": threshold}
@@ -83,7 +85,7 @@ def write_run(
         "schema": 2,
         "complete": complete,
         "stopped_because": "it was interrupted",
-        "methods": {name: {"key": description} for name, description in described.items()},
+        "methods": {name: {"key": key} for name, key in (keys or described).items()},
         "protocol": {
             "order": "shuffled",
             "max_samples": limit,

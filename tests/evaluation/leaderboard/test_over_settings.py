@@ -1,6 +1,5 @@
 """Aggregates over settings, setup stability and chosen families, against independent computations."""
 
-import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from scipy import stats
 
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import seal, write_run
+from headstart.tests.material.runs import write_runs
 
 METHODS = ("baseline", "one", "two", "three")
 LIMIT = 120
@@ -166,21 +165,10 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str,
 def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **stream: Any) -> None:
     """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their key."""
     counts = np.stack([reach(each, LIMIT) for each in draw(seed)])
-    folder.mkdir(exist_ok=True)
-    for threshold in thresholds:
-        run = write_run(
-            folder / f"{dataset} {seed} {threshold}",
-            counts,
-            limit=LIMIT,
-            threshold=threshold,
-            methods=METHODS,
-            dataset=dataset,
-            **{"weights_sha256": "0" * 64, "train_photos_sha256": dataset, **stream},
-        )
-        document = json.loads((run / "results.json").read_text())
-        kinds = {name: {"class": name, "hyperparameters": {}, "max_samples": seed} for name in METHODS}
-        document["methods"] = {name: {"key": kind} for name, kind in kinds.items()}
-        seal(run, document)
+    keys = {name: {"class": name, "hyperparameters": {}, "max_samples": seed} for name in METHODS}
+    shared: dict[str, Any] = {"correct": counts, "limit": LIMIT, "methods": METHODS, "keys": keys, "dataset": dataset}
+    shared |= {"weights_sha256": "0" * 64, "train_photos_sha256": dataset, **stream}
+    write_runs(folder, {f"{dataset} {seed} {each}": {"threshold": each} for each in thresholds}, **shared)
 
 
 def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> None:
