@@ -274,7 +274,7 @@ def print_scores(document: dict[str, Any]) -> None:
         "restricted mean": lambda name: f"{methods[name]['restricted_mean']:.1f}",
         "improvement [95%]": lambda name: _improvement(comparisons[name]) if name in comparisons else "",
         "p": lambda name: f"{comparisons[name]['p_value_holm']:.2g}" if name in comparisons else "",
-        **{f"{measure} at {at}": lambda name, at=at: f"{accuracies[name][at]:.1%}" for at in known},
+        **{f"{measure} at {at}": lambda name: f"{accuracies[name][known[0]]:.1%}" for at in known},
     }
     warnings = [f"WARNING: {warning}" for warning in document.get("warnings", [])]
     essential = ("method", "reached", "median", "improvement [95%]")

@@ -91,10 +91,15 @@ def _estimate(key: str, form: str) -> Callable[[Document], str]:
     return lambda entry: format_estimate(entry[key], entry[f"{key}_interval"], form)
 
 
+def _accuracy(at: str) -> Callable[[Document], str]:
+    """Return what shows the accuracy of an entry at a number of samples."""
+    return lambda entry: format(entry["accuracy_at"][at], ".1%")
+
+
 def _setting_rows(setting: Document) -> Cells:
     methods = setting["methods"]
     known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
-    accuracies = {f"accuracy at {at}": lambda each, at=at: format(each["accuracy_at"][at], ".1%") for at in known}
+    accuracies = {f"accuracy at {at}": _accuracy(at) for at in known}
     columns: Columns = {
         "method": lambda each: each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
         "group": lambda each: each["group"],

@@ -80,7 +80,7 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
     styles, indices = marks(count), list(range(count))
     legend = {"title": None, "labelExpr": "labels[datum.value]", "values": {"expr": "shown"}}
     legend |= {"symbolType": "stroke", "symbolOpacity": 1}
-    filled = {
+    filled: dict[str, Any] = {
         "colours": {"domain": indices, "range": [palette.lines[each.line] for each in styles]},
         "dashes": {"domain": indices, "range": [each.dashes or [1, 0] for each in styles]},
         "legend": legend if has_legend else None,
