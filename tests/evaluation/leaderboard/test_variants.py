@@ -23,9 +23,15 @@ def write_variant(
 ) -> None:
     """Write a run of a baseline and of one variant of a method, four orderings each."""
     correct = np.stack([reach([need, need + 1, need + 2, need + 3], 60) for need in (40, samples)])
-    baseline = {"class": "headstart.modules.GradientDescent", "hyperparameters": {}, "code": {"modules.method": "a"}}
-    ridge = {"class": "headstart.modules.Ridge", "hyperparameters": {"alpha": alpha}, "max_samples": limit}
-    keys = {"baseline": baseline, "ridge": {**ridge, "code": {"modules.ridge": "a", **(code or {})}}}
+    baseline: dict[str, Any] = {"class": "headstart.modules.GradientDescent", "hyperparameters": {}}
+    baseline["code"] = {"modules.method": "a"}
+    ridge: dict[str, Any] = {
+        "class": "headstart.modules.Ridge",
+        "hyperparameters": {"alpha": alpha},
+        "max_samples": limit,
+    }
+    ridge["code"] = {"modules.ridge": "a", **(code or {})}
+    keys = {"baseline": baseline, "ridge": ridge}
     write_run(folder, correct, limit=60, dataset=dataset, methods=("baseline", "ridge"), keys=keys)
 
 
