@@ -78,7 +78,7 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
         the parts of a setup.
     """
     styles, indices = marks(count), list(range(count))
-    legend = {"title": None, "labelExpr": "labels[datum.value]", "values": {"expr": "shown"}}
+    legend: dict[str, Any] = {"title": None, "labelExpr": "labels[datum.value]", "values": {"expr": "shown"}}
     legend |= {"symbolType": "stroke", "symbolOpacity": 1}
     filled: dict[str, Any] = {
         "colours": {"domain": indices, "range": [palette.lines[each.line] for each in styles]},
