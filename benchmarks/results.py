@@ -11,9 +11,8 @@ from typing import Any
 import yaml
 
 from headstart.benchmarks.by_source import BOOTSTRAPS, source_rows, source_sentences
-from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.leaderboard.tables import over_settings_rows, stability_rows
+from headstart.evaluation.leaderboard.tables import budgets_over_settings_rows, over_settings_rows, stability_rows
 from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
 from headstart.output.figures import spelled

@@ -1,4 +1,4 @@
-"""Traces of a ledger as runs: all methods and orderings that were fed one stream."""
+"""Traces of a ledger as runs: all methods and orderings of one stream."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ def open_ledger(folder: Path) -> Iterator[LedgerReader]:
 def read_stream(
     ledger: LedgerReader,
     digest: str,
-    fed: Mapping[str, Any],
+    stream: Mapping[str, Any],
     runs: Sequence[Run],
     criterion: Mapping[str, Any],
 ) -> Run:
@@ -49,7 +49,7 @@ def read_stream(
     Args:
         ledger: The ledger.
         digest: Digest of the stream.
-        fed: Document of the stream in the ledger.
+        stream: Its document in the ledger.
         runs: Runs whose methods keep their names; other methods have those of their first measurement.
         criterion: Threshold and streak length; where they are missing, those of a lazily evaluated stream, or those of
             `headstart train`.
@@ -65,7 +65,7 @@ def read_stream(
     if not traces.counts:
         raise UserError(f"runs: all traces of a stream in the ledger {str(ledger.folder)!r} are damaged")
     names = _name(documents, {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods})
-    curves = _curves(fed, names, [*documents], traces.counts, criterion)
+    curves = _curves(stream, names, [*documents], traces.counts, criterion)
 
     methods: dict[str, dict[str, Any]] = {
         names[key]: {"key": _without_description(document)} for key, document in documents.items()
@@ -74,15 +74,15 @@ def read_stream(
         diverged = traces.diverged.get(key, 0)
         faults = [f"{NOT_FINITE} {diverged} orderings."] * bool(diverged) + last_evaluation_faults(counts)
         methods[names[key]] |= {"warnings": faults} if faults else {}
-    protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
-    protocol |= {**_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
+    protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": stream["weights_sha256"][:SHOWN]}
+    protocol |= {**_without_description(stream), **stream.get(DESCRIPTION, {}), "stream_sha256": digest}
     damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
     document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
 
 def _curves(
-    fed: Mapping[str, Any],
+    stream: Mapping[str, Any],
     names: Mapping[str, str],
     methods: Sequence[str],
     stored: Mapping[tuple[str, int], NDArray[np.int32]],
@@ -97,26 +97,26 @@ def _curves(
     for (method, ordering), counts in stored.items():
         correct[row[method], column[ordering], : len(counts)] = counts
 
-    seen = fed["batch_size"] * fed["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
-    samples_seen = np.minimum(seen, fed.get("max_samples", seen[-1]))
+    seen = stream["batch_size"] * stream["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
+    samples_seen = np.minimum(seen, stream.get("max_samples", seen[-1]))
     return Curves(
         methods=[names[key] for key in methods],
         orderings=np.array(orderings),
         samples_seen=samples_seen,
         correct=correct,
-        validation_size=fed["validation_size"],
-        all_correct=fed.get("all_correct", fed["validation_size"]),
-        measure=fed.get("measure", MEASURE),
+        validation_size=stream["validation_size"],
+        all_correct=stream.get("all_correct", stream["validation_size"]),
+        measure=stream.get("measure", MEASURE),
         limit=int(samples_seen[-1]),
-        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
+        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **stream.get(LAZY, {}), **criterion},
     )
 
 
-def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:
+def describe_stream(stream: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol of a stream, nested keys with dots."""
     # The measure is stored only where it is not the default.
-    description = {key: value for key, value in fed.get(DESCRIPTION, {}).items() if key not in PHOTOS}
-    return flatten({"measure": MEASURE, **description, **_without_description(fed)})
+    description = {key: value for key, value in stream.get(DESCRIPTION, {}).items() if key not in PHOTOS}
+    return flatten({"measure": MEASURE, **description, **_without_description(stream)})
 
 
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:

@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich import box
 from rich.cells import cell_len
@@ -23,6 +23,8 @@ UNBROKEN = 0.4
 ROUNDING = 1e-10
 
 Cells = Sequence[Sequence[str]]
+# What a row shows.
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Table:
     essential: tuple[str, ...] = ()
     about: str = ""
     notes: Sequence[str] = ()
+
+
+def table_rows(entries: Iterable[Entry], columns: Mapping[str, Callable[[Entry], str]]) -> Cells:
+    """Return a table with a row for every entry, from what its columns show, by their headers."""
+    return [[*columns], *([show(entry) for show in columns.values()] for entry in entries)]
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -256,21 +263,22 @@ def print_scores(document: dict[str, Any]) -> None:
         "the orderings"
     )
 
-    methods = document["methods"]
-    # Of numbers of samples that all orderings of all methods have.
-    known = [
-        number
-        for number in _accuracies(next(iter(methods.values())))
-        if all(number in _accuracies(each) for each in methods.values())
-    ]
-    last = known[-1] if known else None
-    accuracy = [f"{measure} at {last}"] if last else []
-    rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", *accuracy]]
-    for name, scores in methods.items():
-        rows.append([name, *_score_cells(scores, document["comparisons"].get(name), last)])
+    methods, comparisons = document["methods"], document["comparisons"]
+    accuracies = {name: _accuracies(scores) for name, scores in methods.items()}
+    # Of numbers of samples that all orderings of all methods have, the last.
+    known = [at for at in next(iter(accuracies.values())) if all(at in each for each in accuracies.values())][-1:]
+    columns: dict[str, Callable[[str], str]] = {
+        "method": str,
+        "reached": lambda name: f"{methods[name]['reached']}/{len(methods[name]['samples_to_criterion'])}",
+        "median": lambda name: format_number(methods[name]["median"], "g"),
+        "restricted mean": lambda name: f"{methods[name]['restricted_mean']:.1f}",
+        "improvement [95%]": lambda name: _improvement(comparisons[name]) if name in comparisons else "",
+        "p": lambda name: f"{comparisons[name]['p_value_holm']:.2g}" if name in comparisons else "",
+        **{f"{measure} at {at}": lambda name: f"{accuracies[name][known[0]]:.1%}" for at in known},
+    }
     warnings = [f"WARNING: {warning}" for warning in document.get("warnings", [])]
     essential = ("method", "reached", "median", "improvement [95%]")
-    print_tables([Table(title, rows, essential, notes=[caption, *warnings])])
+    print_tables([Table(title, table_rows(methods, columns), essential, notes=[caption, *warnings])])
 
 
 def _accuracies(scores: dict[str, Any]) -> dict[str, float]:
@@ -278,14 +286,7 @@ def _accuracies(scores: dict[str, Any]) -> dict[str, float]:
     return {number: sum(v) / len(v) for number, v in scores["accuracy_at"].items() if None not in v}
 
 
-def _score_cells(scores: dict[str, Any], comparison: dict[str, Any] | None, last: str | None) -> list[str]:
-    orderings = len(scores["samples_to_criterion"])
-    improvement = p_value = ""
-    if comparison is not None:
-        low, high = comparison["ci95"]
-        interval = "" if low is None else f" [{low:.0f}, {high:.0f}]"
-        improvement = f"{comparison['relative_improvement_percent']:.0f}%{interval}"
-        p_value = f"{comparison['p_value_holm']:.2g}"
-    median, mean = format_number(scores["median"], "g"), f"{scores['restricted_mean']:.1f}"
-    accuracy = [f"{_accuracies(scores)[last]:.1%}"] if last else []
-    return [f"{scores['reached']}/{orderings}", median, mean, improvement, p_value, *accuracy]
+def _improvement(comparison: dict[str, Any]) -> str:
+    low, high = comparison["ci95"]
+    interval = "" if low is None else f" [{low:.0f}, {high:.0f}]"
+    return f"{comparison['relative_improvement_percent']:.0f}%{interval}"

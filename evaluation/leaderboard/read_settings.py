@@ -117,14 +117,14 @@ def _identity(run: Run) -> dict[str, Any]:
     # Photos that are named describe a setting without deciding what its traces are.
     described = (STREAM, *PHOTOS)
     stream = run.protocol.get(STREAM) or {key: value for key, value in run.settings.items() if key not in described}
-    return {"fed": stream, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
+    return {"stream": stream, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
 
 
 def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
-    """Add the streams of a ledger to the groups of runs that were fed them, or else as groups of their own."""
+    """Add the streams of a ledger to the groups of runs of these, or else as groups of their own."""
     with open_ledger(folder) as ledger:
         streams = ledger.streams()
-        flat = {digest: describe_stream(fed) for digest, fed in streams.items()}
+        flat = {digest: describe_stream(stream) for digest, stream in streams.items()}
         where = {key: value for key, value in options.where.items() if key not in ("threshold", "consecutive")}
         with suppress(UserError):  # Protocols of runs have more keys.
             flat = select_where(flat, where)

@@ -1,4 +1,4 @@
-"""Settings of a leaderboard: traces that were fed one stream and are read by one criterion."""
+"""Settings of a leaderboard: traces of one stream, read by one criterion."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,11 +1,14 @@
-"""Tables of a leaderboard: of each setting, over settings, of other criteria and of the setup stability."""
+"""Tables of a leaderboard: of settings, over settings, at label budgets, of other criteria, of the setup stability."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from headstart.evaluation.leaderboard.budget_tables import budget_tables, budgets_over_settings_rows, budgets_title
-from headstart.evaluation.leaderboard.frames import Document, pivot
-from headstart.output.tables import Cells, Table, format_estimate, format_number
+from headstart.output.tables import Cells, Table, format_estimate, format_number, table_rows
 
+# The content of `leaderboard.json`, or a part of it.
+Document = Mapping[str, Any]
+AREA = "area under the curve"
+Columns = dict[str, Callable[[Document], str]]
 # Columns that stay in narrow terminals.
 ESSENTIAL = ("method", "group", "reached", "median", "improvement")
 # The tables of more settings are only written into files.
@@ -48,8 +51,8 @@ def setting_tables(setting: Document, in_terminal: bool = False) -> Iterator[Tab
     yield Table(setting["name"], _setting_rows(setting), ESSENTIAL, _criterion(setting), notes)
     if setting["pairs"] and not in_terminal:
         yield Table(f"Neighbours: {setting['name']}", _pair_rows(setting))
-    for title, rows in budget_tables(setting):
-        yield Table(f"{title}: {setting['name']}", rows)
+    if setting["label_budgets"]:
+        yield Table(f"Accuracy at label budgets, %: {setting['name']}", _budget_rows(setting))
 
 
 def sensitivity_table(setting: Document) -> Table:
@@ -63,7 +66,7 @@ def sensitivity_table(setting: Document) -> Table:
         cut = f", cut at {each['restricted_at']}" if each["undecided"] else ""
         best = f"{each['order'][0]} ({format_number(each['tau'], '.2f')}{cut})" if each["order"] else "–"
         lines.append((f"{100 * each['threshold']:g}%", f"{each['consecutive']} in a row", best))
-    return Table(f"Sensitivity: {setting['name']}", pivot("threshold", lines))
+    return Table(f"Sensitivity: {setting['name']}", _pivot("threshold", lines))
 
 
 def warnings_of(document: Document) -> list[str]:
@@ -83,30 +86,32 @@ def _criterion(setting: Document) -> str:
     )
 
 
+def _estimate(key: str, form: str) -> Callable[[Document], str]:
+    """Return what shows a number of an entry with its interval."""
+    return lambda entry: format_estimate(entry[key], entry[f"{key}_interval"], form)
+
+
+def _accuracy(at: str) -> Callable[[Document], str]:
+    """Return what shows the accuracy of an entry at a number of samples."""
+    return lambda entry: format(entry["accuracy_at"][at], ".1%")
+
+
 def _setting_rows(setting: Document) -> Cells:
     methods = setting["methods"]
     known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
-    header = ["method", "group", "rank", "reached", "median", "restricted mean", "improvement", "p", "onset"]
-    rows = [[*header, *(f"accuracy at {at}" for at in known)]]
-
-    for each in methods:
-        low, high = each["rank_interval"]
-        rows.append(
-            [
-                each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
-                each["group"],
-                f"{low}" if low == high else f"{low} to {high}",
-                f"{each['reached']}/{each['orderings']}",
-                # Samples to criterion, and their comparison with the baseline.
-                format_estimate(each["median"], each["median_interval"], "g"),
-                format_estimate(each["restricted_mean"], each["restricted_mean_interval"], ".1f"),
-                _improvement(each["relative_improvement"], each["relative_improvement_interval"]),
-                "" if each["p_value_holm"] is None else format(each["p_value_holm"], ".2g"),
-                format_number(each["onset"], "g"),
-                *(format(each["accuracy_at"][at], ".1%") for at in known),
-            ]
-        )
-    return rows
+    accuracies = {f"accuracy at {at}": _accuracy(at) for at in known}
+    columns: Columns = {
+        "method": lambda each: each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
+        "group": lambda each: each["group"],
+        "rank": lambda each: " to ".join(map(str, dict.fromkeys(each["rank_interval"]))),
+        "reached": lambda each: f"{each['reached']}/{each['orderings']}",
+        "median": _estimate("median", "g"),
+        "restricted mean": _estimate("restricted_mean", ".1f"),
+        "improvement": lambda each: _improvement(each["relative_improvement"], each["relative_improvement_interval"]),
+        "p": lambda each: "" if each["p_value_holm"] is None else format(each["p_value_holm"], ".2g"),
+        "onset": lambda each: format_number(each["onset"], "g"),
+    }
+    return table_rows(methods, columns | accuracies)
 
 
 def _improvement(value: float | None, ends: Sequence[float | None] | None) -> str:
@@ -117,19 +122,15 @@ def _improvement(value: float | None, ends: Sequence[float | None] | None) -> st
 
 
 def _pair_rows(setting: Document) -> Cells:
-    header = ["better", "worse", "fewer samples", "p", "significant", "orderings needed"]
-    rows = [
-        [
-            pair["better"],
-            pair["worse"],
-            format_estimate(pair["difference"], pair["interval"], ".1f"),
-            format(pair["p_value"], ".2g"),
-            "yes" if pair["told_apart"] else "no",
-            format_number(pair["orderings_needed"], "g"),
-        ]
-        for pair in setting["pairs"]
-    ]
-    return [header, *rows]
+    columns: Columns = {
+        "better": lambda pair: pair["better"],
+        "worse": lambda pair: pair["worse"],
+        "fewer samples": lambda pair: format_estimate(pair["difference"], pair["interval"], ".1f"),
+        "p": lambda pair: format(pair["p_value"], ".2g"),
+        "significant": lambda pair: "yes" if pair["told_apart"] else "no",
+        "orderings needed": lambda pair: format_number(pair["orderings_needed"], "g"),
+    }
+    return table_rows(setting["pairs"], columns)
 
 
 def over_settings_rows(document: Document) -> Cells:
@@ -138,12 +139,12 @@ def over_settings_rows(document: Document) -> Cells:
     Args:
         document: The content of `leaderboard.json`, with `over_settings`.
     """
-    rows = [["method", "interquartile mean", "mean rank"]]
-    for each in document["over_settings"]["methods"]:
-        mean = format_estimate(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f")
-        rank = format_estimate(each["mean_rank"], each["mean_rank_interval"], ".1f")
-        rows.append([each["name"] + " (tuned)" * each["tuned"], mean, rank])
-    return rows
+    columns: Columns = {
+        "method": lambda each: each["name"] + " (tuned)" * each["tuned"],
+        "interquartile mean": _estimate("interquartile_mean", ".2f"),
+        "mean rank": _estimate("mean_rank", ".1f"),
+    }
+    return table_rows(document["over_settings"]["methods"], columns)
 
 
 def stability_rows(document: Document) -> Cells:
@@ -152,8 +153,63 @@ def stability_rows(document: Document) -> Cells:
     Args:
         document: The content of `leaderboard.json`, with `setup_stability`.
     """
-    rows = [["part that varies", "setup stability", "pairs compared"]]
-    for part in document["setup_stability"]["parts"]:
-        stability = format_estimate(part["stability"], part["interval"], ".2f")
-        rows.append([part["part"], stability, f"{part['compared']:,}"])
-    return rows
+    columns: Columns = {
+        "part that varies": lambda part: part["part"],
+        "setup stability": lambda part: format_estimate(part["stability"], part["interval"], ".2f"),
+        "pairs compared": lambda part: f"{part['compared']:,}",
+    }
+    return table_rows(document["setup_stability"]["parts"], columns)
+
+
+def _budget_rows(setting: Document) -> Cells:
+    """Return accuracies at label budgets, and the areas if there are any, by the accuracy at the largest budget."""
+    budgets, areas = setting["label_budgets"], setting["learning_curve_area"]
+    order = sorted(budgets, key=lambda name: -budgets[name][-1]["accuracy"] if budgets[name] else 0)
+    entries = sorted(((name, each) for name in order for each in budgets[name]), key=lambda line: line[1]["labels"])
+    lines = [(name, _budget(each), _score(each)) for name, each in entries]
+    lines += [(name, AREA, _score(areas[name], "area")) for name in order if name in areas]
+    header, *rows = _pivot("method", lines)
+    return [header, *sorted(rows, key=lambda row: order.index(row[0]))]
+
+
+def budgets_over_settings_rows(over: Document, with_intervals: bool = True) -> Cells:
+    """Return the table of means over settings.
+
+    Args:
+        over: `label_budgets` as it stands in `leaderboard.json`.
+        with_intervals: Whether cells have intervals.
+    """
+    lines = []
+    for method in over["methods"]:
+        area = method["learning_curve_area"]
+        scores: list[tuple[str, Any, str]] = [(_budget(each), each, "accuracy") for each in method["budgets"]]
+        for title, score, key in [*scores, *[(AREA, area, "area")] * (area is not None)]:
+            shown = score if with_intervals else {**score, "ci95": (None, None)}
+            lines.append((method["name"], title, _score(shown, key)))
+    return _pivot("method", lines)
+
+
+def budgets_title(over: Document) -> str:
+    """Return the title of the table of means over settings."""
+    return f"Accuracy at label budgets, %, mean over {over['of']}"
+
+
+def _budget(budget: Document) -> str:
+    labels, per_class = budget["labels"], budget["per_class"]
+    if labels is None:
+        return f"{per_class} per class"
+    return f"{labels} labels" + (f" ({per_class} per class)" if per_class else "")
+
+
+def _score(scores: Document, key: str = "accuracy") -> str:
+    ends = [None if end is None else 100 * end for end in scores["ci95"]]
+    return f"{format_estimate(100 * scores[key], ends, '.1f')} {scores.get('group', '')}".rstrip()
+
+
+def _pivot(name: str, lines: Iterable[tuple[str, str, str]]) -> Cells:
+    """Return a table of texts by name and value, names down under a header; a dash where there is no text."""
+    texts: dict[str, dict[str, str]] = {}
+    for row, column, text in lines:
+        texts.setdefault(row, {})[column] = text
+    columns = [*dict.fromkeys(column for row in texts.values() for column in row)]
+    return [[name, *columns], *([row, *(cells.get(column, "–") for column in columns)] for row, cells in texts.items())]

@@ -1,19 +1,26 @@
-"""Sections of the results of other commands: similarity, transferability, audits, stability."""
+"""Results of other commands in folders, and their sections: similarity, transferability, audits, stability."""
 
-from collections.abc import Callable, Mapping
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstart.contract.tables.table import metric_titles
-from headstart.evaluation.audit.tables import MARKS, ranker_table
-from headstart.evaluation.estimates import INTERVAL
+from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.report import answer
-from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
+from headstart.evaluation.runs import FILES
 from headstart.evaluation.sources.source_ranking import SATURATED
+from headstart.evaluation.stored_traces import is_ledger
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.page.cells import texts_table
-from headstart.output.page.layout import Part, Section, Table
-from headstart.output.tables import format_number, format_with_error
+from headstart.output.errors import UserError
+from headstart.output.page.layout import Part, Section
+from headstart.output.tables import Table, format_number, format_with_error
+
+Document = Mapping[str, Any]
+SIMILARITY = ("cka.json", "score.json", *(f"{name}.json" for name in SIMILARITY_MEASURES if name != DEFAULT_MEASURE))
 
 
 def _similarity(path: Path, document: Document) -> Part:
@@ -24,7 +31,7 @@ def _similarity(path: Path, document: Document) -> Part:
     rows = [[items, *names]]
     rows += [[name, *(f"{value:.3f}" for value in own)] for name, own in zip(names, values, strict=True)]
     remark = f"{len(names)} {items} on {document['n_stimuli']} stimuli. {path}"
-    return Part(f"{measure.title}: {path.parent.name}", remarks=[remark], tables=[texts_table(measure.estimated, rows)])
+    return Part(f"{measure.title}: {path.parent.name}", remarks=[remark], tables=[Table(measure.estimated, rows)])
 
 
 def _transferability(path: Path, document: Document) -> Part:
@@ -47,7 +54,7 @@ def _scores(target: str, document: Document) -> Table:
         performance = [format_number(performances.get(source))] if performances else []
         metrics = [_score(scores[source][metric]) for metric in document["metrics"]]
         rows.append([source, format_number(ranks.get(source), ".2f"), *performance, *metrics])
-    return texts_table(target, rows)
+    return Table(target, rows)
 
 
 def _score(score: Mapping[str, Any]) -> str:
@@ -60,7 +67,7 @@ def _score(score: Mapping[str, Any]) -> str:
 
 def _audit(path: Path, document: Document) -> Part:
     remark = f"{len(document['sources'])} sources, {len(document['targets'])} targets. {path}"
-    return Part(remarks=[remark], tables=[texts_table("Rankers", ranker_table(document))])
+    return Part(remarks=[remark], tables=[Table("Rankers", ranker_table(document))])
 
 
 def _stability(path: Path, document: Document) -> Part:
@@ -83,48 +90,129 @@ def _stability(path: Path, document: Document) -> Part:
     wins = [["metric", *(measure.replace("_", " ") for measure in measures)]]
     for title, (name, rate) in zip(metric_titles(list(rates)), rates.items(), strict=True):
         wins.append([title, *(_estimate(rate[each], of_rates.get(name, {}).get(each), ".1f") for each in measures)])
-    return Part(remarks=remarks, tables=[texts_table("Setup stability", parts), texts_table("Win rate, %", wins)])
+    return Part(remarks=remarks, tables=[Table("Setup stability", parts), Table("Win rate, %", wins)])
 
 
 def _estimate(value: float | None, error: float | None, form: str) -> str:
     return format_number(value, form) if error is None else format_with_error(value, error)
 
 
-# Kind of the documents, title, definition, and the functions that answer and lay out one of them.
-SECTIONS: tuple[tuple[str, str, str, Callable[[Document], str], Callable[[Path, Document], Part]], ...] = (
-    (
-        "similarity",
+class Kind(NamedTuple):
+    """A kind of documents.
+
+    Attributes:
+        files: Names of their files.
+        keys: Keys that all of them have.
+        title: Title of their section.
+        answer: Returns what one of them says first.
+        lay_out: Returns one of them as a part of the section.
+    """
+
+    files: Sequence[str]
+    keys: Sequence[str]
+    title: str
+    answer: Callable[[Document], str]
+    lay_out: Callable[[Path, Document], Part]
+
+
+KINDS = {
+    "similarity": Kind(
+        SIMILARITY,
+        ("pairwise", "n_stimuli", "digests"),
         "Similarity of representations",
-        "1 where two networks arrange the same pictures alike.",
         answer.of_similarity,
         _similarity,
     ),
-    (
-        "transferability",
+    "transferability": Kind(
+        ["transferability.json"],
+        ("scores", "mean_ranks", "metrics", "digests"),
         "Transferability",
-        "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
-        "photos; in brackets: the rank, 1 being best. A saturated metric has the highest possible score for several "
-        "sources, or for one by its number of features, and no part in the mean rank.",
         answer.of_transferability,
         _transferability,
     ),
-    (
-        "audit",
+    "audit": Kind(
+        ["audit.json"],
+        ("rankers", "best", "metrics", "targets", "sources"),
         "Can the metrics be trusted?",
-        "How well transferability metrics predict performance, beside static orders of the sources, which know "
-        f"nothing of the target. Mean over targets, {INTERVAL}. {MARKS}.",
         answer.of_audit,
         _audit,
     ),
-    (
-        "stability",
+    "stability": Kind(
+        ["stability.json"],
+        ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),
         "Stability of transferability metrics",
-        "How far the evaluation of transferability metrics can be trusted: Kendall's tau-b between rankings of the "
-        "metrics that differ in one component of the experiment, and how often each metric wins.",
         answer.of_stability,
         _stability,
     ),
-)
+}
+
+
+@dataclass
+class FolderContents:
+    """Contents of folders.
+
+    Attributes:
+        has_traces: Whether there is a run or a ledger.
+        documents: Results of other commands, by kind and path.
+        foreign: Files of other programs that have the name of such results.
+    """
+
+    has_traces: bool = False
+    documents: dict[str, dict[Path, Document]] = field(default_factory=dict)
+    foreign: list[Path] = field(default_factory=list)
+
+
+def find_contents(folders: Sequence[str]) -> FolderContents:
+    """Find the runs, ledgers and documents below folders, in each in the order of the names.
+
+    Args:
+        folders: The folders; files are ignored, because the shell may have expanded a pattern to them.
+
+    Raises:
+        UserError: A folder does not exist, there is nothing in them that a page shows, or a document is damaged.
+    """
+    for folder in folders:
+        if not Path(folder).exists():
+            raise UserError(f"folder: there is no folder {folder!r}; give one that holds runs")
+
+    contents, kinds = FolderContents(), {name: kind for kind, its in KINDS.items() for name in its.files}
+    for folder, below, names in chain.from_iterable(map(os.walk, folders)):
+        below.sort()
+        path = Path(folder)
+        contents.has_traces |= FILES[1] in names or is_ledger(path)
+        for name in sorted(kinds.keys() & set(names)):
+            document = _read(path / name, KINDS[kinds[name]].keys)
+            if document is None:
+                contents.foreign.append(path / name)
+            else:
+                contents.documents.setdefault(kinds[name], {})[path / name] = document
+
+    if not (contents.has_traces or contents.documents):
+        searched = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
+        raise UserError(
+            f"folder: {searched} no run of headstart train, no ledger, and no results of cka, transferability, "
+            "audit or stability"
+        )
+    return contents
+
+
+def _read(path: Path, keys: Sequence[str]) -> Document | None:
+    """Read a document; None where it has none of the required keys."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    if not isinstance(document, dict) or not any(key in document for key in keys):
+        return None
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise _damaged(path, f"no {', '.join(missing)}")
+    return document
+
+
+def _damaged(path: Path, reason: object) -> UserError:
+    """Return the error of a document that cannot be shown."""
+    return UserError(f"folder: {str(path)!r} cannot be read ({reason}); move it elsewhere, or make it again")
 
 
 def document_sections(contents: FolderContents) -> tuple[list[str], list[Section]]:
@@ -137,7 +225,7 @@ def document_sections(contents: FolderContents) -> tuple[list[str], list[Section
         UserError: A document lacks numbers, or has others.
     """
     answers, sections = [], []
-    for kind, title, definition, give_answer, lay_out in SECTIONS:
+    for kind, (_, _, title, give_answer, lay_out) in KINDS.items():
         parts = []
         documents = contents.documents.get(kind, {})
         for index, (path, document) in enumerate(documents.items()):
@@ -146,9 +234,9 @@ def document_sections(contents: FolderContents) -> tuple[list[str], list[Section
                     answers.append(f"{path.parent}: " * (len(documents) > 1) + give_answer(document))
                 parts.append(lay_out(path, document))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                raise damaged(path, f"{type(error).__name__}: {error}") from error
+                raise _damaged(path, f"{type(error).__name__}: {error}") from error
         if (more := len(documents) - answer.MOST_TOLD) > 0:
             answers.append(f"{title}: {more} more below.")
         if parts:
-            sections.append(Section(kind, title, [definition], parts))
+            sections.append(Section(kind, title, parts=parts))
     return answers, sections

@@ -1,20 +1,27 @@
 """The page: its answers, and a section for each kind of results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from headstart.evaluation.audit.tables import MARKS
+from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.report import answer
-from headstart.evaluation.report.documents import document_sections
-from headstart.evaluation.report.folder_contents import FolderContents
-from headstart.evaluation.report.replication import replication
+from headstart.evaluation.report.documents import FolderContents, document_sections
+from headstart.evaluation.report.replication import AGAIN, replication
 from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
+from headstart.evaluation.report.series import BAND
 from headstart.evaluation.report.settings import overview, settings_section
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.layout import Page
+from headstart.output.page.layout import Page, Section
 
 # Number of methods whose lines are plotted when the page is opened.
 FIRST = 6
+TEXTS = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
 
 
 def comparison_page(
@@ -40,7 +47,7 @@ def comparison_page(
     sections = [
         overview(document),
         over_settings(document, marks),
-        label_budgets(document, marks),
+        label_budgets(document),
         settings_section(settings, curves, marks),
         sensitivity(document),
         setup_stability(document),
@@ -50,13 +57,29 @@ def comparison_page(
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
     shown = list(range(min(len(methods), FIRST)))
     answers = [*answer.of_comparison(document), *answers]
-    return Page(title, answers, methods, shown, [*filter(None, sections)], document["warnings"])
+    defined, hints = _defined(filter(None, sections), settings), TEXTS["hints"]["overview"] | TEXTS["hints"]["settings"]
+    return Page(title, answers, methods, shown, defined, document["warnings"], hints)
 
 
 def documents_page(contents: FolderContents) -> Page:
     """Lay out the page of folders without traces."""
     answers, sections = document_sections(contents)
-    return Page(" and ".join(section.title for section in sections), answers, [], [], sections)
+    return Page(" and ".join(section.title for section in sections), answers, [], [], _defined(sections))
+
+
+def _defined(sections: Iterable[Section], settings: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
+    """Return sections with paragraphs on what their numbers mean."""
+    criteria = {
+        "measures": [each["measure"].replace("_", " ") for each in settings],
+        "thresholds": [f"{each['threshold']:.0%}" for each in settings],
+        "streaks": [str(each["consecutive"]) for each in settings],
+    }
+    values = {name: " or ".join(sorted(set(texts))) for name, texts in criteria.items()}
+    values |= dict(zip(("low", "high"), map(str, BAND), strict=True))
+    values |= {"interval": INTERVAL, "marks": MARKS, "again": AGAIN}
+    values["columns"] = "; ".join(f"{title}: {hint}" for title, hint in TEXTS["hints"]["settings"].items())
+    paragraphs = TEXTS["sections"]
+    return [replace(each, definitions=[text.format(**values) for text in paragraphs[each.id]]) for each in sections]
 
 
 def _count(count: int, noun: str) -> str:

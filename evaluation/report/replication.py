@@ -11,8 +11,8 @@ import yaml
 from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.runs import Run
 from headstart.output.files import digest_file
-from headstart.output.page.cells import texts_table
-from headstart.output.page.layout import Part, Section, Table, Text
+from headstart.output.page.layout import Part, Section, Text
+from headstart.output.tables import Table
 
 # Shown characters of a digest.
 SHOWN = 16
@@ -37,18 +37,13 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
         document: The content of `leaderboard.json`.
         runs: The runs that its settings name; other folders are ledgers.
     """
-    paragraphs = [
-        "Each command measures the traces of its run again, and writes its table. With the same photos, weights and "
-        f"versions, the counts are the same. Each command has its own folder in {AGAIN}, and reuses results from the "
-        "ledger there. The configuration of each run is below its commands.",
-    ]
     folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
     parts = [
         Part("This page", commands=[Text("", _page_command(document))]),
         *(_part(setting, folders) for setting in document["settings"]),
         Part("Environment and digests", tables=[_environments(runs), _digests(runs)] if runs else []),
     ]
-    return Section("replication", "Replication", paragraphs, parts)
+    return Section("replication", "Replication", parts=parts)
 
 
 def _page_command(document: Mapping[str, Any]) -> str:
@@ -93,7 +88,7 @@ def _environments(runs: Sequence[Run]) -> Table:
 
     rows = [["of", *(titles if len(groups) > 1 else ["all runs"])]]
     rows += [[key, *(str(environment.get(key) or "") for environment in environments)] for key in keys]
-    return texts_table("Environment", rows)
+    return Table("Environment", rows)
 
 
 def _digests(runs: Sequence[Run]) -> Table:
@@ -104,4 +99,4 @@ def _digests(runs: Sequence[Run]) -> Table:
         known = {**run.protocol, FILE: run.document.get(FILE)}
         digests = [*(str(known.get(key) or "") for key in DIGESTS), *(digest_file(run.folder / name) for name in files)]
         rows.append([str(run.folder), complete, *(each[:SHOWN] for each in digests)])
-    return texts_table(f"Digests: the first {SHOWN} digits of SHA-256", rows)
+    return Table(f"Digests: the first {SHOWN} digits of SHA-256", rows)

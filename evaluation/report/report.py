@@ -10,7 +10,6 @@ from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, wri
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.evaluation.report.folder_contents import find_contents
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
@@ -57,6 +56,7 @@ def report(
     folders = [folder] if isinstance(folder, str) else list(folder)
     selection = LeaderboardOptions(**options)
     try:
+        from headstart.evaluation.report.documents import find_contents
         from headstart.evaluation.report.page import comparison_page, documents_page
         from headstart.output.page.figures import figure_writers
         from headstart.output.page.layout import render

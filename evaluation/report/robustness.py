@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
-from headstart.evaluation.leaderboard.tables import over_settings_rows, sensitivity_table, stability_rows
+from headstart.evaluation.leaderboard.tables import (
+    budgets_over_settings_rows,
+    budgets_title,
+    over_settings_rows,
+    sensitivity_table,
+    stability_rows,
+)
 from headstart.evaluation.report import series
-from headstart.output.page.cells import texts_table
-from headstart.output.page.layout import Figure, Part, Section, Table
+from headstart.output.page.layout import Figure, Part, Section
+from headstart.output.tables import Table
 
 # Numbers of the methods, by name.
 Marks = Mapping[str, int]
@@ -18,22 +23,16 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     over = document["over_settings"]
     if not over:
         return None
-    definition = (
-        "Samples to criterion are divided by the geometric mean of all methods in the same ordering. The interquartile "
-        "mean is over all runs, and all settings have the same weight. A value of 1 is the mean of all methods; lower "
-        "is better. Its interval is a bootstrap over the orderings, stratified by setting. The interval of a mean rank "
-        "is a t interval over data sets."
-    )
     title, methods = f"Over {over['of']}", over["methods"]
-    tables = [texts_table(title, over_settings_rows(document), [*marks]), _probabilities(over, marks)]
+    tables = [Table(title, over_settings_rows(document)), _probabilities(over)]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
     part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
-    return Section("over-settings", title, [definition], [part])
+    return Section("over-settings", title, parts=[part])
 
 
-def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
+def _probabilities(over: Mapping[str, Any]) -> Table:
     """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
     names = [each["name"] for each in over["methods"]]
     probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
@@ -47,41 +46,28 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
         "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
         "the same ordering"
     )
-    return texts_table(title, rows, [*marks], note="Their intervals are in leaderboard.json.")
+    return Table(title, rows, notes=["Their intervals are in leaderboard.json."])
 
 
-def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
+def label_budgets(document: Mapping[str, Any]) -> Section | None:
     """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
     over = document["label_budgets"]
     if not over:
         return None
-    definition = (
-        "Accuracy after a number of labelled samples. It is the mean over settings, all with the same weight. Its 95 % "
-        "interval is over orderings, and does not generalise to other data sets. The area under the curve is the mean "
-        "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
-        "own table, with tests of all pairs."
-    )
-    means = texts_table(budgets_title(over), budgets_over_settings_rows(over), [*marks])
+    means = Table(budgets_title(over), budgets_over_settings_rows(over))
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
-    return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
+    return Section("label-budgets", "Accuracy at label budgets", parts=[part])
 
 
 def sensitivity(document: Mapping[str, Any]) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
-    definition = (
-        "The same traces under other criteria. Each cell has the best method, and in brackets Kendall's tau between "
-        "the order of all methods and their order in the leaderboard; 1 is the same order. Traces that end before a "
-        "criterion is decided are cut where the first of them ends. A dash means that no method meets the criterion, "
-        "or that traces end before that is decided."
-    )
     parts = []
     for setting in document["sensitivity"]["settings"]:
         is_known = any(each["tau"] is not None for each in setting["grid"])
         unknown = [f"{setting['name']}: no ranking is known by any of these criteria."] * (not is_known)
-        shown = sensitivity_table(setting)
-        tables = [texts_table(shown.title, shown.rows)] * is_known
+        tables = [sensitivity_table(setting)] * is_known
         parts.append(Part(remarks=unknown, tables=tables, setting=setting["name"]))
-    return Section("sensitivity", "Sensitivity to the criterion", [definition], parts)
+    return Section("sensitivity", "Sensitivity to the criterion", parts=parts)
 
 
 def setup_stability(document: Mapping[str, Any]) -> Section | None:
@@ -89,15 +75,10 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     if not document["setup_stability"]:
         return None
     parts = document["setup_stability"]["parts"]
-    definition = (
-        "Agreement of two rankings of the methods if one part of the setup changes. A value of 1 means that this part "
-        "does not matter. The lower it is, the more values of that part a claim needs. Two halves of the orderings "
-        "show what noise alone does. Rankings by all orderings are less noisy than those by a half."
-    )
 
     caption = "What changes the ranking of the methods?"
     about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
     figures = [figure] * any(each["stability"] is not None for each in parts)
-    part = Part(tables=[texts_table("Setup stability", stability_rows(document))], figures=figures)
-    return Section("setup-stability", "What moves the ranking", [definition], [part])
+    part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
+    return Section("setup-stability", "What moves the ranking", parts=[part])

@@ -61,8 +61,8 @@ def marks(count: int) -> list[Mark]:
     ]
 
 
-def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, alt.LayerChart]:
-    """Define all charts of a page.
+def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, dict[str, Any]]:
+    """Define all charts of a page, as Vega-Lite reads them.
 
     Their numbers are tables with the chart's own name. Parameters are `labels`, the names of methods by their indices,
     and `shown`, the indices of the chosen ones.
@@ -81,13 +81,14 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
     # Titles in lines that fit a phone.
     to_all = ["Samples to criterion,", "1 being the mean of all methods"]
     agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
-    return {
+    charts = {
         "learning_curves": _learning_curves(lines, palette),
         "reached": _reached(lines),
         "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, chosen),
         "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
         "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
     }
+    return {name: chart.to_dict() for name, chart in charts.items()}
 
 
 def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:

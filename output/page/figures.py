@@ -23,7 +23,7 @@ def figure_writers(page: Page, formats: Iterable[FigureFormat]) -> dict[str, Cal
 
     Lines are those that the page shows when it is opened.
     """
-    charts = {name: chart.to_dict() for name, chart in definitions(len(page.methods), ON_PAPER, True).items()}
+    charts = definitions(len(page.methods), ON_PAPER, True)
     return {
         f"{figure.name}.{form}": partial(_write, specification(page, figure, charts[figure.chart]), form)
         for figure in page.figures

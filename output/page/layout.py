@@ -1,8 +1,8 @@
 """The parts of a page, and its rendering as one HTML file that needs nothing else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,52 +13,18 @@ from vl_convert import javascript_bundle
 
 from headstart.output.figures import LINE_STYLES, ON_DARK
 from headstart.output.page.charts import CONFIG, HEIGHT, Palette, definitions, marks
+from headstart.output.tables import Table
 from headstart.output.version import describe_version
 
 # Variables of the page's style, which is light or dark.
 ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table.
-
-    Attributes:
-        text: Its text.
-        method: Name of the method whose line is drawn beside it.
-        link: Identifier of the part that it leads to.
-    """
-
-    text: str
-    method: str = ""
-    link: str = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Attributes:
-        title: Its title.
-        hint: Tooltip of the title.
-        words: Whether it holds words, which are aligned to the left.
-        is_extra: Whether a phone shows it on request alone.
-    """
-
-    title: str
-    hint: str = ""
-    words: bool = False
-    is_extra: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: its title, columns, rows, and the note below it."""
-
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    note: str = ""
+# The columns that a phone shows at once, where a table does not say which are essential.
+MOST_COLUMNS = 3
+# Headers of the columns that name methods, and of those that are aligned to the left.
+NAMING = ("method", "better", "worse", "best")
+WORDS = (*NAMING, "group", "tied for first")
+# Between the ends of an interval: a narrow column breaks before an interval, not within it.
+COMMA = ",\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -156,6 +122,7 @@ class Page:
         shown: Indices of the methods that are chosen when it is opened.
         sections: Its sections.
         warnings: Warnings that stand beside the answers.
+        hints: Tooltips of columns, by their headers.
     """
 
     title: str
@@ -164,6 +131,7 @@ class Page:
     shown: Sequence[int]
     sections: Sequence[Section]
     warnings: Sequence[str] = ()
+    hints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def figures(self) -> list[Figure]:
@@ -177,39 +145,57 @@ def _library() -> str:
     return javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
 
 
-def _without_empty_columns(table: Table) -> Table:
-    """Return a table without columns that hold only dashes; the first column stays."""
-    filled = [i for i in range(len(table.columns)) if i == 0 or {row[i].text for row in table.rows} != {"–"}]
-    rows = [[row[i] for i in filled] for row in table.rows]
-    return replace(table, columns=[table.columns[i] for i in filled], rows=rows)
+def _arrange(table: Table, page: Page, links: Mapping[str, str]) -> dict[str, Any]:
+    """Return a table as the template shows it, without columns that hold only dashes; the first column stays.
+
+    Beside the name of a method its line is drawn; an addition in brackets may follow the name.
+    """
+    header, *rows = table.rows
+    numbers = {name: index for index, name in enumerate(page.methods)}
+    essential = table.essential or header[:MOST_COLUMNS]
+    filled = [i for i in range(len(header)) if i == 0 or not rows or {row[i] for row in rows} - {"", "–"}]
+
+    def cell(title: str, text: str) -> dict[str, Any]:
+        if title in NAMING:
+            return {"text": text, "method": numbers.get(text, numbers.get(text.rpartition(" (")[0])), "link": None}
+        shown = text.replace(", ", COMMA) if "[" in text else text or "–"
+        return {"text": shown, "method": None, "link": links.get(text)}
+
+    columns = [
+        {"title": each, "hint": page.hints.get(each), "words": each in WORDS, "is_extra": each not in essential}
+        for each in header
+    ]
+    return {
+        **vars(table),
+        "columns": [columns[i] for i in filled],
+        "rows": [[cell(header[i], row[i]) for i in filled] for row in rows],
+    }
 
 
 def render(page: Page) -> str:
     """Return a page as HTML; all texts in it are escaped."""
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["filled"] = _without_empty_columns
+    parts = [part for section in page.sections for part in section.parts]
+    links = {part.title: part.id for part in parts if part.id}
+    environment.filters["arranged"] = partial(_arrange, page=page, links=links)
     # Long names break after an underscore, not within a word.
     environment.filters["breakable"] = lambda text: Markup(escape(text).replace("_", "_<wbr>"))
     # Quotes, of which commands have many, need no escaping between tags.
     environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
 
     charts = {figure.chart for figure in page.figures}
-    numbers = {name: index for index, name in enumerate(page.methods)}
     content = {
         "methods": page.methods,
         "shown": page.shown,
         "config": CONFIG,
-        "charts": {
-            name: chart.to_dict() for name, chart in definitions(len(page.methods), ON_PAGE).items() if name in charts
-        },
+        "charts": {name: chart for name, chart in definitions(len(page.methods), ON_PAGE).items() if name in charts},
         "figures": {each.name: {"chart": each.chart, **vars(each.series)} for each in page.figures},
     }
 
     return environment.get_template("page.html").render(
         **vars(page),
-        numbers=numbers,
-        settings=len({part.setting for section in page.sections for part in section.parts} - {""}),
+        settings=len({part.setting for part in parts} - {""}),
         light=[style.colour for style in LINE_STYLES],
         dark=ON_DARK,
         marks=marks(len(page.methods)),

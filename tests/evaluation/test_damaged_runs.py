@@ -10,7 +10,7 @@ from headstart.evaluation.report.report import report
 from headstart.evaluation.runs import FILES, read_run
 from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.output.errors import UserError
-from headstart.tests.material.runs import TRACES, write_run
+from headstart.tests.material.runs import TRACES, write_run, write_runs
 
 
 def damage(content: bytes, generator: np.random.Generator) -> bytes:
@@ -41,9 +41,7 @@ def test_damaged_files_are_named_and_never_read_as_something_else(tmp_path: Path
 
 
 def test_commands_leave_a_damaged_run_out_and_name_it(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for name in ("damaged", "whole"):
-        write_run(tmp_path / "runs" / name)
+    write_runs(tmp_path / "runs", {"damaged": {}, "whole": {}})
     (tmp_path / "runs" / "damaged" / "curves.npz").write_bytes(b"PK\3\4")
     patterns = str(tmp_path / "runs" / "*")
 

@@ -10,22 +10,12 @@ import pytest
 from headstart.evaluation.spooled_curves import SpooledCurves, spool
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.errors import UserError
+from headstart.tests.material.runs import curves_of
 
 
 def curves(seed: int, largest: int = 100, evaluations: int = 50) -> Curves:
     correct = np.random.default_rng(seed).integers(-2, largest, (3, 4, evaluations))
-    return Curves(
-        methods=["a", "b", "c"],
-        orderings=np.arange(4),
-        samples_seen=np.arange(1, evaluations + 1),
-        correct=correct,
-        validation_size=largest,
-        all_correct=largest,
-        measure="accuracy",
-        limit=evaluations,
-        threshold=0.5,
-        consecutive=2,
-    )
+    return curves_of(correct, ["a", "b", "c"], all_correct=largest)
 
 
 @pytest.mark.parametrize("largest", [100, 2**15, 2**31 - 1])

@@ -16,7 +16,7 @@ from headstart.store.ledger_file import Trace, TraceKey
 from headstart.tests.material.runs import seal
 
 Fit = Callable[..., Path]
-FED: dict[str, Any] = {
+STREAM: dict[str, Any] = {
     "batch_size": 2,
     "evaluate_every": 1,
     "validation_size": 100,
@@ -51,10 +51,10 @@ class Filling:
         counts: list[int],
         name: str | None = None,
         orderings: range = range(2),
-        **fed: Any,
+        **changes: Any,
     ) -> None:
         with Ledger(self.folder) as ledger:
-            stream = ledger.record({**FED, **fed}, description=NAMES)
+            stream = ledger.record({**STREAM, **changes}, description=NAMES)
             digest = ledger.record(method, description=None if name is None else {"name": name})
             trace = Trace(np.array(counts))
             ledger.write({TraceKey(stream, digest, ordering): trace for ordering in orderings})

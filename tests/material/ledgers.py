@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
 
-FED: dict[str, Any] = {
+STREAM: dict[str, Any] = {
     "batch_size": 1,
     "evaluate_every": 1,
     "validation_size": 100,
     "classes": ["cats", "dogs"],
     "weights_sha256": "0" * 64,
-    "train_photos_sha256": "pets",
     "seed": 0,
     "feature_precision": "float32",
     "device": "cpu",
 }
-NAMES = {"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT", "largest_class": 60}
+NAMES = {"backbone": "resnet18", "weights": "DEFAULT", "largest_class": 60}
 INF = float("inf")
 
 
@@ -42,7 +41,8 @@ def store(
     kinds: Mapping[str, dict[str, Any]] | None = None,
     description: Mapping[str, Any] | None = None,
     of_class: Mapping[str, NDArray[np.uint8]] | None = None,
-    **fed: Any,
+    dataset: str = "pets",
+    **stream: Any,
 ) -> Path:
     """Store traces of one stream.
 
@@ -53,14 +53,16 @@ def store(
         kinds: What methods are, where that is not a class of their own.
         description: Names of data set, backbone and weights where they differ.
         of_class: `Trace.of_class` of methods that have it, `[orderings, 1 + evaluations, classes]`.
-        fed: What else the stream is.
+        dataset: Name of the data set, which its photos are known by, too.
+        stream: What else the stream is.
     """
     with Ledger(folder) as ledger:
-        stream = ledger.record({**FED, **fed}, description={**NAMES, **(description or {})})
+        names = {**NAMES, "dataset": dataset, **(description or {})}
+        digest = ledger.record({**STREAM, "train_photos_sha256": dataset, **stream}, description=names)
         for name, counts in traces.items():
             kind = (kinds or {}).get(name, {"class": f"headstart.modules.{name.title()}", "hyperparameters": {}})
             method = ledger.record(kind, description={"name": name})
             numbers = (orderings or {}).get(name, range(len(counts)))
             rows = zip(numbers, counts, (of_class or {}).get(name, [None] * len(counts)), strict=True)
-            ledger.write({TraceKey(stream, method, number): Trace(own, of_class=each) for number, own, each in rows})
+            ledger.write({TraceKey(digest, method, number): Trace(own, of_class=each) for number, own, each in rows})
     return folder

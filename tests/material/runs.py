@@ -19,6 +19,20 @@ TRACES = np.array(
 )
 
 
+def curves_of(correct: Any, methods: Sequence[str] = ("baseline", "mine"), **changes: Any) -> Curves:
+    """Build curves of counts of 100 validation samples, one evaluation after each sample.
+
+    Args:
+        correct: The counts, `[methods, orderings, evaluations]`.
+        methods: Names.
+        changes: Attributes that are others.
+    """
+    _, orderings, evaluations = correct.shape
+    own = {"methods": [*methods], "orderings": np.arange(orderings), "samples_seen": np.arange(1, evaluations + 1)}
+    rule: dict[str, Any] = {"measure": "accuracy", "limit": evaluations, "threshold": 0.8, "consecutive": 3}
+    return Curves(**{**own, **rule, "correct": correct, "validation_size": 100, "all_correct": 100, **changes})
+
+
 def reaching(methods: list[str], samples: Any, limit: int) -> Curves:
     """Build traces of 16 validation samples, of which 8 are right until 10 evaluations in a row have 12.
 
@@ -47,23 +61,23 @@ def write_run(
     registry: str | None = None,
     measure: Measure = "accuracy",
     methods: Sequence[str] = ("baseline", "mine"),
+    keys: Mapping[str, Mapping[str, Any]] | None = None,
     **protocol: Any,
 ) -> Path:
-    folder.mkdir()
+    """Write the files of a run of traces; `keys` are those of its methods, where they are others."""
+    folder.mkdir(parents=True)
     orderings, evaluations = correct.shape[1:]
-    curves = Curves(
-        methods=list(methods),
-        orderings=np.arange(first, first + orderings),
-        samples_seen=np.minimum(step * np.arange(1, evaluations + 1), limit),
-        correct=correct,
-        validation_size=100,
-        all_correct=100,
-        measure=measure,
-        limit=limit,
-        threshold=threshold,
-        consecutive=3,
-    )
-    fed = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0, **protocol}
+    numbers, seen = np.arange(first, first + orderings), np.minimum(step * np.arange(1, evaluations + 1), limit)
+    criterion: dict[str, Any] = {"measure": measure, "limit": limit, "threshold": threshold}
+    curves = curves_of(correct, methods, orderings=numbers, samples_seen=seen, **criterion)
+    stream = {
+        "dataset": "pets",
+        "backbone": "resnet50",
+        "weights": "DEFAULT",
+        "batch_size": step,
+        "seed": 0,
+        **protocol,
+    }
     baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
     mean = {"class_path": "headstart.modules.NearestClassMean"}
     described = {name: {"hyperparameters": {}, **(baseline if name == "baseline" else mean)} for name in methods}
@@ -71,14 +85,28 @@ def write_run(
         "schema": 2,
         "complete": complete,
         "stopped_because": "it was interrupted",
-        "methods": {name: {"key": description} for name, description in described.items()},
-        "protocol": {"order": "shuffled", "max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
+        "methods": {name: {"key": key} for name, key in (keys or described).items()},
+        "protocol": {
+            "order": "shuffled",
+            "max_samples": limit,
+            **stream,
+            "orderings": orderings,
+            "first_ordering": first,
+        },
     }
     config = {
         "model": {"baseline": baseline, "methods": dict.fromkeys(methods[1:], mean)},
-        "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
+        "data": {"init_args": {"backbone": {"name": stream["backbone"], "registry": registry}}},
     }
     seal(folder, document, curves, json.dumps(config, ensure_ascii=False).encode())
+    return folder
+
+
+def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Any]], **shared: Any) -> Path:
+    """Write runs below a folder, by name, from what is shared and what each has of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, own in runs.items():
+        write_run(folder / name, **{**shared, **own})
     return folder
 
 

@@ -18,6 +18,7 @@ from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.tests.material.report_runs import traces
+from headstart.tests.material.runs import curves_of
 from headstart.tests.material.score_tables import make_table, rising_table, run_audit, write_table
 
 METHODS = [
@@ -38,18 +39,7 @@ def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
 
 
 def _curves(methods: int) -> Curves:
-    return Curves(
-        methods=METHODS[:methods],
-        orderings=np.arange(25),
-        samples_seen=np.arange(1, 61),
-        correct=traces(1, methods)[::-1],
-        validation_size=100,
-        all_correct=100,
-        measure="accuracy",
-        limit=60,
-        threshold=0.8,
-        consecutive=3,
-    )
+    return curves_of(traces(1, methods)[::-1], METHODS[:methods])
 
 
 def _comparisons(folder: Path) -> dict[str, Figure]:

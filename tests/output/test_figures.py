@@ -35,21 +35,9 @@ from headstart.output.results_folder import FigureFormat
 # Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
 SIGHT = {
     "normal": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritanopia": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 # IEC 61966-2-1.
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
@@ -148,18 +136,10 @@ def test_characters_that_no_font_has_are_written_as_escapes() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["\\U0010fff2"]
 
 
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("streaming_lda", "Streaming LDA"),
-        ("open_clip", "OpenCLIP"),
-        ("drawn_pets, noise 2", "Drawn pets, noise 2"),
-        ("MyMethod_2", "MyMethod_2"),
-        ("_hidden", "_hidden"),
-    ],
-)
-def test_identifiers_are_written_as_a_person_writes_them(name: str, written: str) -> None:
-    assert as_written(name) == written
+def test_identifiers_are_written_as_a_person_writes_them() -> None:
+    written = {"streaming_lda": "Streaming LDA", "open_clip": "OpenCLIP", "drawn_pets, noise 2": "Drawn pets, noise 2"}
+    for name, expected in {**written, "MyMethod_2": "MyMethod_2", "_hidden": "_hidden"}.items():
+        assert as_written(name) == expected
 
 
 def test_names_that_would_look_alike_stay_as_they_are() -> None:

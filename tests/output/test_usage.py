@@ -84,54 +84,32 @@ def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 - what is tested
 bound = partial(CatsAndDogs, download=True)
 
 
-OF_CLASSES: list[tuple[list[str], str]] = [
-    ([], "targets: it is required, and not given; configuration files are given by --config"),
-    (
-        [f"--targets.pets={SOURCE}", "--targets.pets.roto=x"],
-        f"targets.pets.roto: there is no such option of {SOURCE} (closest: targets.pets.root)",
-    ),
-    (
-        [f"--targets.pets={SOURCE}", "--targets.pets.init_args.split_seed=x"],
-        "targets.pets.split_seed: expected a whole number from 0 to 4294967295, not x",
-    ),
-    (
-        ["--targets.pets=headstart.datamodules.CatsAndDog"],
-        "targets.pets: headstart.datamodules.CatsAndDog cannot be imported: "
-        f"module 'headstart.datamodules' has no attribute 'CatsAndDog' (closest: {SOURCE})",
-    ),
-    (["--targets.pets=headstart.modules.Replay"], f"targets.pets: headstart.modules.Replay {NO_SOURCE}"),
-    (
-        ["--targets.pets=nowhere.Pets"],
-        "targets.pets: nowhere.Pets cannot be imported: No module named 'nowhere' "
-        "(closest: headstart.datamodules.DrawnPets)",
-    ),
-    (
-        [f"--one={SOURCE}", "--one.split_seed=null"],
-        "one.split_seed: expected a whole number from 0 to 4294967295, not null",
-    ),
-    ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
-    (
-        ["--one=headstart.datamodules.ClassSubset", "--one.source=null"],
-        "one.source: expected a PhotoSource by its import path, not null",
-    ),
-    (
-        ["--targets.mine=headstart.datamodules.UnsplitClassFolders", "--targets.mine.root=null"],
-        "targets.mine.root: expected a text, not null",
-    ),
-    (["--one=headstart.datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
-    (["--one=NoSource"], "one: there is no PhotoSource 'NoSource'"),
-    (["--one.help=headstart.modules.Replay"], f"one.help: headstart.modules.Replay {NO_SOURCE}"),
-    (["--one=broken.yaml"], f"one: broken.yaml cannot be read ({BROKEN})"),
-    (
-        [f"--make={HERE}.unsaid"],
-        f"make: {HERE}.unsaid {NO_SOURCE}",
-    ),
-    (
-        [f"--make={HERE}.bound"],
-        f"make: {HERE}.bound {NO_SOURCE}",
-    ),
-    (["--one=3"], "one: expected a PhotoSource by its import path, not 3"),
-]
+SEEDS = "expected a whole number from 0 to 4294967295"
+FOLDERS = "headstart.datamodules.UnsplitClassFolders"
+# What is typed, and the message; CATS is the path of a source.
+OF_CLASSES = {
+    "": "targets: it is required, and not given; configuration files are given by --config",
+    "--targets.pets=CATS --targets.pets.roto=x": "targets.pets.roto: there is no such option of CATS (closest: "
+    "targets.pets.root)",
+    "--targets.pets=CATS --targets.pets.init_args.split_seed=x": f"targets.pets.split_seed: {SEEDS}, not x",
+    "--targets.pets=headstart.datamodules.CatsAndDog": "targets.pets: headstart.datamodules.CatsAndDog cannot be "
+    "imported: module 'headstart.datamodules' has no attribute 'CatsAndDog' (closest: CATS)",
+    "--targets.pets=headstart.modules.Replay": f"targets.pets: headstart.modules.Replay {NO_SOURCE}",
+    "--targets.pets=nowhere.Pets": "targets.pets: nowhere.Pets cannot be imported: No module named 'nowhere' "
+    "(closest: headstart.datamodules.DrawnPets)",
+    "--one=CATS --one.split_seed=null": f"one.split_seed: {SEEDS}, not null",
+    "--one=CATS --one.download=null": "one.download: expected true or false, not null",
+    "--one=headstart.datamodules.ClassSubset --one.source=null": "one.source: expected a PhotoSource by its import "
+    "path, not null",
+    f"--targets.mine={FOLDERS} --targets.mine.root=null": "targets.mine.root: expected a text, not null",
+    f"--one={FOLDERS}": "one.root: it is required, and not given",
+    "--one=NoSource": "one: there is no PhotoSource 'NoSource'",
+    "--one.help=headstart.modules.Replay": f"one.help: headstart.modules.Replay {NO_SOURCE}",
+    "--one=broken.yaml": f"one: broken.yaml cannot be read ({BROKEN})",
+    f"--make={HERE}.unsaid": f"make: {HERE}.unsaid {NO_SOURCE}",
+    f"--make={HERE}.bound": f"make: {HERE}.bound {NO_SOURCE}",
+    "--one=3": "one: expected a PhotoSource by its import path, not 3",
+}
 
 
 def test_mistakes_in_classes_name_the_whole_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,9 +121,10 @@ def test_mistakes_in_classes_name_the_whole_option(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.yaml").write_text("sizes: [1, 2")
     wrong = []
-    for options, message in OF_CLASSES:
-        arguments = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
-        if (found := mistake(command, *arguments)) != message:
+    for typed, message in OF_CLASSES.items():
+        needed = [] if "--targets" in typed or not typed else ["--targets={}"]
+        found = mistake(command, *needed, *typed.replace("CATS", SOURCE).split())
+        if found != message.replace("CATS", SOURCE):
             wrong.append((found, message))
     assert not wrong, wrong
 

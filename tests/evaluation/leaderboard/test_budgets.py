@@ -4,7 +4,6 @@ import csv
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -116,8 +115,7 @@ def test_budgets_that_are_missing_are_named_with_the_way_to_get_them(tmp_path: P
 
 def test_means_over_settings_and_files(tmp_path: Path) -> None:
     for seed, (dataset, classes) in enumerate((("insects", CLASSES), ("pets", ["cats", "dogs"]))):
-        fed: dict[str, Any] = {"train_photos_sha256": dataset, "classes": classes, "order": "balanced"}
-        store(tmp_path / "stored", draw(seed), description={"dataset": dataset}, **fed)
+        store(tmp_path / "stored", draw(seed), dataset=dataset, classes=classes, order="balanced")
     document = rank(tmp_path / "stored", per_class=[2, 8], at=[12])
     over = document["label_budgets"]
     assert over["of"] == "2 settings (2 data sets, 1 network)"

@@ -74,11 +74,8 @@ def test_latex_rows_have_as_many_cells_as_columns(folder: Path) -> None:
     text = (folder / "leaderboard.tex").read_text(encoding="utf-8")
     tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.DOTALL)
     # Methods, neighbours and sensitivity of each setting, and the setup stability.
-    assert [body.count(r"\\") - body.count(r"\\ ") for _, body in tables] == 2 * [len(NAMES) + 1, len(NAMES)] + [
-        7,
-        7,
-        8,
-    ]
+    lines = [body.count(r"\\") - body.count(r"\\ ") for _, body in tables]
+    assert lines == [*2 * [len(NAMES) + 1, len(NAMES)], 7, 7, 8]
     for columns, body in tables:
         rows = [line for line in body.splitlines() if line.endswith(r"\\")]
         for row in rows:

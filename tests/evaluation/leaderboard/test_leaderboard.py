@@ -25,9 +25,8 @@ def test_command_writes_files_without_importing_torch(three: Path, tmp_path: Pat
     code = "import sys; from headstart.evaluate import main; main(); assert 'torch' not in sys.modules"
     options = ["leaderboard", str(three), "--output", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-c", code, *options], cwd=ROOT, check=True, capture_output=True)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        f"leaderboard.{kind}" for kind in ("csv", "json", "md", "tex")
-    }
+    names = {f"leaderboard.{kind}" for kind in ("csv", "json", "md", "tex")}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names
 
 
 def test_numbers_are_those_of_scoring_the_ledger_again(three: Path) -> None:
@@ -126,8 +125,7 @@ def test_a_pair_whose_p_value_is_too_close_to_the_level_is_undecided(
 
 def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
     for dataset in ("pets", "flowers"):
-        traces = {"baseline": reach([30], 60), "fast": reach([15], 60)}
-        store(tmp_path / "stored", traces, description={"dataset": dataset}, train_photos_sha256=dataset)
+        store(tmp_path / "stored", {"baseline": reach([30], 60), "fast": reach([15], 60)}, dataset=dataset)
     document = rank(tmp_path / "stored")
     for setting in document["settings"]:
         fast, baseline = setting["methods"]
@@ -146,9 +144,8 @@ def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
 
 
 def test_methods_that_never_reach_the_criterion_are_tied_and_last(tmp_path: Path) -> None:
-    [setting] = rank(store(tmp_path / "stored", {"baseline": NEVER, "fast": reach(FAST, 60), "lost": NEVER}))[
-        "settings"
-    ]
+    folder = store(tmp_path / "stored", {"baseline": NEVER, "fast": reach(FAST, 60), "lost": NEVER})
+    [setting] = rank(folder)["settings"]
     assert [each["name"] for each in setting["methods"]] == ["fast", "baseline", "lost"]
     for each in setting["methods"][1:]:
         assert (each["reached"], each["median"], each["restricted_mean"], each["onset"]) == (0, None, 60, None)
@@ -223,7 +220,7 @@ def test_methods_are_marked_on_the_data_sets_that_they_were_tuned_on(three: Path
     marks = {each["name"]: each["tuned"] for each in setting["methods"]}
     assert marks == {"fast": "on these validation photos", "baseline": None}
     traces = {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)}
-    store(three, traces, description={"dataset": "ants, with noise"}, train_photos_sha256="a")
+    store(three, traces, dataset="ants, with noise", train_photos_sha256="a")
     document = rank(three, tuned={"fast": "pets"})
     tuned = {setting["dataset"]: {each["tuned"] for each in setting["methods"]} for setting in document["settings"]}
     assert tuned["ants, with noise"] == {None}

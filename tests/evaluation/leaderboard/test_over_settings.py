@@ -1,6 +1,5 @@
 """Aggregates over settings, setup stability and chosen families, against independent computations."""
 
-import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from scipy import stats
 
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import seal, write_run
+from headstart.tests.material.runs import write_runs
 
 METHODS = ("baseline", "one", "two", "three")
 LIMIT = 120
@@ -35,11 +34,11 @@ def samples(tmp_path: Path) -> dict[tuple[str, str], Values]:
     return samples
 
 
-def fill(folder: Path, seed: int, dataset: str, weights: str = BACKBONES[0], kinds: Any = None, **fed: Any) -> Path:
+def fill(folder: Path, seed: int, dataset: str, weights: str = BACKBONES[0], kinds: Any = None, **stream: Any) -> Path:
     """Store the traces of a seed as those of a data set and a network."""
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(seed), strict=True)}
-    fed = {"train_photos_sha256": dataset, "weights_sha256": weights, **fed}
-    return store(folder, traces, kinds=kinds, description={"dataset": dataset, "weights": weights[:3]}, **fed)
+    stream = {"dataset": dataset, "weights_sha256": weights, "description": {"weights": weights[:3]}, **stream}
+    return store(folder, traces, kinds=kinds, **stream)
 
 
 def test_interquartile_mean_ranks_and_improvement(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
@@ -74,8 +73,7 @@ def test_methods_that_are_not_the_same_in_all_settings_are_left_out(
     samples: dict[tuple[str, str], Values], tmp_path: Path
 ) -> None:
     extra = {"extra": reach(samples["pets", BACKBONES[0]][0], LIMIT)}
-    names = {"dataset": "pets", "weights": BACKBONES[0][:3]}
-    store(tmp_path / "stored", extra, description=names, train_photos_sha256="pets", weights_sha256=BACKBONES[0])
+    store(tmp_path / "stored", extra, description={"weights": BACKBONES[0][:3]}, weights_sha256=BACKBONES[0])
     kinds = {"two": {"class": "headstart.modules.Two", "hyperparameters": {"rate": 2}}}
     fill(tmp_path / "stored", 9, "birds", kinds=kinds)
     over = rank(tmp_path / "stored")["over_settings"]
@@ -164,35 +162,16 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str,
     assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
 
 
-def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **fed: Any) -> None:
+def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **stream: Any) -> None:
     """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their key."""
     counts = np.stack([reach(each, LIMIT) for each in draw(seed)])
-    for threshold in thresholds:
-        run = write_run(
-            folder / f"{dataset} {seed} {threshold}",
-            counts,
-            limit=LIMIT,
-            threshold=threshold,
-            methods=METHODS,
-            dataset=dataset,
-            **{"weights_sha256": "0" * 64, "train_photos_sha256": dataset, **fed},
-        )
-        document = json.loads((run / "results.json").read_text())
-        kinds = {name: {"class": name, "hyperparameters": {}, "max_samples": seed} for name in METHODS}
-        document["methods"] = {name: {"key": kind} for name, kind in kinds.items()}
-        seal(run, document)
-
-
-def test_methods_that_know_the_sample_limit_are_the_same_in_all_data_sets(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for seed, dataset in enumerate(DATA_SETS):
-        add(tmp_path / "runs", seed, (0.8,), dataset)
-    over = rank(tmp_path / "runs")["over_settings"]
-    assert {row["name"] for row in over["methods"]} == set(METHODS)
+    keys = {name: {"class": name, "hyperparameters": {}, "max_samples": seed} for name in METHODS}
+    shared: dict[str, Any] = {"correct": counts, "limit": LIMIT, "methods": METHODS, "keys": keys, "dataset": dataset}
+    shared |= {"weights_sha256": "0" * 64, "train_photos_sha256": dataset, **stream}
+    write_runs(folder, {f"{dataset} {seed} {each}": {"threshold": each} for each in thresholds}, **shared)
 
 
 def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     for seed, (dataset, thresholds) in enumerate(
         [("pets", (0.8,)), ("ants", (0.85, 0.7)), ("flowers", (0.7, 0.75)), ("birds", (0.75,)), ("cars", (0.6, 0.65))]
     ):
@@ -210,10 +189,11 @@ def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> 
     assert document["setup_stability"]["parts"][0]["compared"] == 10
 
 
-def test_data_sets_of_one_name_are_those_of_their_photos(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
+def test_data_sets_are_told_apart_by_photos_and_methods_not_by_sample_limits(tmp_path: Path) -> None:
     for seed in range(3):
         add(tmp_path / "runs", seed, (0.8,), "photos", train_photos_sha256=f"{seed}")
     document = rank(tmp_path / "runs")
     assert len(document["over_settings"]["settings"]) == 3
+    # Their keys differ in the limits alone.
+    assert {row["name"] for row in document["over_settings"]["methods"]} == set(METHODS)
     assert document["setup_stability"]["parts"][0]["compared"] == 3

@@ -10,7 +10,7 @@ from scipy import stats
 
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import write_run, write_runs
 
 METHODS = ("baseline", "one", "two")
 LIMIT = 120
@@ -23,15 +23,19 @@ def draw(*seed: int) -> Values:
     return np.clip(np.round(generator.lognormal(3.4, 0.4, (3, 12)) * [[1.6], [1.0], [1.2]]), 10, LIMIT)
 
 
-def sweep(folder: Path, batch_sizes: tuple[int, ...]) -> dict[tuple[Any, ...], Values]:
-    """Write runs of three seeds, random and pre-trained weights, and some batch sizes; return their samples."""
+def traces(values: Values) -> np.ndarray[Any, Any]:
+    return np.stack([reach(each, LIMIT) for each in values])
+
+
+def sweep(folder: Path) -> dict[tuple[Any, ...], Values]:
+    """Write runs of three seeds, random and pre-trained weights, and two batch sizes; return their samples."""
     folder.mkdir()
     samples = {}
-    for seed, weights, size in product(range(3), ("random", "DEFAULT"), batch_sizes):
+    for seed, weights, size in product(range(3), ("random", "DEFAULT"), (1, 2)):
         values = draw(seed, len(weights), size)
         write_run(
             folder / f"{seed} {weights} {size}",
-            np.stack([reach(each, LIMIT) for each in values]),
+            traces(values),
             limit=LIMIT,
             methods=METHODS,
             weights=weights,
@@ -47,18 +51,8 @@ def sweep(folder: Path, batch_sizes: tuple[int, ...]) -> dict[tuple[Any, ...], V
     return samples
 
 
-def test_batch_sizes_of_one_data_set_are_not_pooled_without_a_choice(tmp_path: Path) -> None:
-    sweep(tmp_path / "runs", (1, 2, 4, 8))
-    document = rank(tmp_path / "runs")
-    assert document["over_settings"] is None
-    [remark] = [each for each in document["remarks"] if each.startswith("Nothing is compared over settings")]
-    # Four networks: three of random weights, and the pre-trained one.
-    assert "16 settings are of only 4 pairs of a data set and a network, and differ in batch_size" in remark
-    assert "Over" not in (tmp_path / "out" / "leaderboard.md").read_text()
-
-
 def test_seeds_are_pooled_and_random_weights_are_several_networks(tmp_path: Path) -> None:
-    samples = sweep(tmp_path / "runs", (1, 2))
+    samples = sweep(tmp_path / "runs")
     document = rank(tmp_path / "runs", where={"batch_size": 1})
     random = [f"pets, resnet50 (random), seed {seed}" for seed in range(3)]
     pretrained = "pets, resnet50 (DEFAULT)"
@@ -100,12 +94,11 @@ def trimmed_mean(values: Values, weights: Values) -> float:
 
 
 def test_seeds_with_other_methods_are_not_pooled(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for seed, rate in ((0, 0.1), (1, 0.2)):
-        traces = np.stack([reach(each, LIMIT) for each in draw(seed)])
-        folder, stream = tmp_path / "runs" / str(seed), str(seed)
-        write_run(folder, traces, limit=LIMIT, methods=METHODS, rate=rate, seed=seed, stream_sha256=stream)
-    document = rank(tmp_path / "runs")
+    seeds: dict[str, Any] = {
+        str(seed): {"correct": traces(draw(seed)), "rate": rate, "seed": seed, "stream_sha256": str(seed)}
+        for seed, rate in ((0, 0.1), (1, 0.2))
+    }
+    document = rank(write_runs(tmp_path / "runs", seeds, limit=LIMIT, methods=METHODS))
     assert [len(setting["orderings"]) for setting in document["settings"]] == [12, 12]
 
 
@@ -113,13 +106,9 @@ def test_methods_that_seldom_differ_have_no_table_over_settings(tmp_path: Path) 
     for slowest in (10, 30):
         values = np.full((3, 12), 10.0)
         values[0, 0] = slowest
-        counts = np.stack([reach(each, LIMIT) for each in values])
-        folder = tmp_path / str(slowest) / "runs"
-        folder.mkdir(parents=True)
-        for dataset in ("ants", "bees"):
-            own: dict[str, Any] = {"dataset": dataset, "train_photos_sha256": dataset}
-            write_run(folder / dataset, counts, limit=LIMIT, methods=METHODS, **own)
-        document = rank(folder)
+        named = {name: {"dataset": name, "train_photos_sha256": name} for name in ("ants", "bees")}
+        folder, shared = tmp_path / str(slowest) / "runs", {"limit": LIMIT, "methods": METHODS}
+        document = rank(write_runs(folder, named, correct=traces(values), **shared))
         assert document["over_settings"] is None
         assert "Nothing is compared over settings: all methods are equal in most orderings." in document["remarks"]
         assert any("at the criterion's floor or censored" in remark for remark in document["remarks"])

@@ -1,6 +1,5 @@
 """Variants of a method that runs call by one name: named apart, and chosen on other data sets."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from headstart.evaluation.stored_traces import read_stream
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.leaderboards import rank, refusal
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import seal, write_run
+from headstart.tests.material.runs import write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
 SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
@@ -20,34 +19,28 @@ CRITERION = {"consecutive": 10}
 
 
 def write_variant(
-    folder: Path, alpha: Any, samples: int, dataset: str = "pets", name: str = "ridge", limit: int = 9, code: Any = None
+    folder: Path, alpha: Any, samples: int, dataset: str = "pets", limit: int = 9, code: Any = None
 ) -> None:
     """Write a run of a baseline and of one variant of a method, four orderings each."""
     correct = np.stack([reach([need, need + 1, need + 2, need + 3], 60) for need in (40, samples)])
-    other = "baseline" if name != "baseline" else "other"
-    folder.parent.mkdir(exist_ok=True)
-    write_run(folder, correct, limit=60, dataset=dataset, methods=(other, name))
-    kinds: dict[str, dict[str, Any]] = {
-        other: {"class": "headstart.modules.GradientDescent", "hyperparameters": {}, "code": {"modules.method": "a"}},
-        name: {"class": "headstart.modules.Ridge", "hyperparameters": {"alpha": alpha}, "max_samples": limit},
+    baseline: dict[str, Any] = {"class": "headstart.modules.GradientDescent", "hyperparameters": {}}
+    baseline["code"] = {"modules.method": "a"}
+    ridge: dict[str, Any] = {
+        "class": "headstart.modules.Ridge",
+        "hyperparameters": {"alpha": alpha},
+        "max_samples": limit,
     }
-    kinds[name]["code"] = {"modules.ridge": "a", **(code or {})}
-    document = json.loads((folder / "results.json").read_text())
-    document["methods"] = {name: {"key": kind} for name, kind in kinds.items()}
-    seal(folder, document)
-
-
-def sweep(folder: Path, limits: bool = False, **options: Any) -> Path:
-    for index, (dataset, variants) in enumerate(SAMPLES.items()):
-        for alpha, samples in variants.items():
-            limit = 200 + index * limits
-            write_variant(folder / f"{dataset}-{alpha}", alpha, samples, dataset, limit=limit, **options)
-    return folder
+    ridge["code"] = {"modules.ridge": "a", **(code or {})}
+    keys = {"baseline": baseline, "ridge": ridge}
+    write_run(folder, correct, limit=60, dataset=dataset, methods=("baseline", "ridge"), keys=keys)
 
 
 @pytest.fixture
 def swept(tmp_path: Path) -> Path:
-    return sweep(tmp_path / "runs")
+    for dataset, variants in SAMPLES.items():
+        for alpha, samples in variants.items():
+            write_variant(tmp_path / "runs" / f"{dataset}-{alpha}", alpha, samples, dataset, limit=200)
+    return tmp_path / "runs"
 
 
 def restricted_means(document: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -89,8 +82,8 @@ def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) ->
         kinds = {"ridge": {"class": "headstart.modules.Ridge", "hyperparameters": {"alpha": alpha}}}
         store(tmp_path / "stored", dict.fromkeys(("baseline", "ridge"), reach([30, 31], 60)), kinds=kinds)
     with LedgerReader(tmp_path / "stored") as ledger:
-        [(digest, fed)] = ledger.streams().items()
-        stored = read_stream(ledger, digest, fed, [], {})
+        [(digest, stream)] = ledger.streams().items()
+        stored = read_stream(ledger, digest, stream, [], {})
         measured = replace(stored, curves=stored.curves.select(["ridge (alpha 0.1)", "ridge (alpha 10)"]))
-        named = read_stream(ledger, digest, fed, [measured], {})
+        named = read_stream(ledger, digest, stream, [measured], {})
     assert sorted(named.curves.methods) == ["baseline", *(f"ridge (alpha {alpha})" for alpha in (0.1, 1, 10))]

@@ -65,12 +65,8 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
         "targets": ["pets"],
     }
     (tmp_path / "all" / "below").mkdir(parents=True)
-    for name, document in {
-        "cka": cka,
-        "transferability": transferability,
-        "audit": audit,
-        "stability": stability,
-    }.items():
+    documents = {"cka": cka, "transferability": transferability, "audit": audit, "stability": stability}
+    for name, document in documents.items():
         (tmp_path / "all" / "below" / f"{name}.json").write_text(json.dumps(document))
     page = show(tmp_path / "all")
     similarity = [["models", *names], ["one", "1.000", "0.250"], [EVIL[0], "0.250", "1.000"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,7 @@ import pytest
 from headstart.evaluation.report.report import report
 from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
 from headstart.tests.material.report_runs import EVIL, traces
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import write_runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -25,11 +25,10 @@ pytestmark = needs_chromium
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Write a page of two settings and eight methods, and give its address."""
     folder = tmp_path_factory.mktemp("browser")
-    (folder / "runs").mkdir()
-    for seed, name in enumerate(("pets", "flowers")):
-        counts = traces(seed, len(METHODS))
-        write_run(folder / "runs" / name, counts, limit=60, methods=METHODS, dataset=name)
-    return report(str(folder / "runs"), output=str(folder / "page.html")).as_uri()
+    counts = {name: traces(seed, len(METHODS)) for seed, name in enumerate(("pets", "flowers"))}
+    named = {name: {"correct": own, "dataset": name} for name, own in counts.items()}
+    runs = write_runs(folder / "runs", named, limit=60, methods=METHODS)
+    return report(str(runs), output=str(folder / "page.html")).as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -91,26 +90,18 @@ def test_a_table_sorts_by_click_and_by_key(page: Page) -> None:
 
 def test_methods_come_and_go_in_all_charts(page: Page) -> None:
     figures = [f"setting-{number}-{kind}" for number in (1, 2) for kind in ("learning_curves", "reached")]
-    page.locator("#legend input").first.uncheck()
-    page.wait_for_function(
-        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 5"
-    )
-    assert [lines(page, figure) for figure in figures] == [5] * 4
-    page.get_by_role("button", name="all", exact=True).click()
-    page.wait_for_function(
-        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 8"
-    )
-    assert [lines(page, figure) for figure in figures] == [8] * 4
-    assert bands(page, "setting-1-learning_curves") == ["0.14"] * 2
-    page.get_by_role("button", name="first 6").click()
-    page.wait_for_function(
-        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 6"
-    )
-    page.get_by_role("checkbox", name="baseline").uncheck()
-    page.wait_for_function(
-        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 5"
-    )
-    assert bands(page, "setting-1-learning_curves") == ["0.14"] * 2
+    chosen: list[tuple[Callable[[], None], int]] = [
+        (page.locator("#legend input").first.uncheck, 5),
+        (page.get_by_role("button", name="all", exact=True).click, 8),
+        (page.get_by_role("button", name="first 6").click, 6),
+        (page.get_by_role("checkbox", name="baseline").uncheck, 5),
+    ]
+    for choose, count in chosen:
+        choose()
+        selector = "[data-figure='setting-2-reached'] .mark-line path"
+        page.wait_for_function(f'document.querySelectorAll("{selector}").length == {count}')
+        assert [lines(page, figure) for figure in figures] == [count] * 4
+        assert bands(page, "setting-1-learning_curves") == ["0.14"] * 2
 
 
 def test_methods_and_settings_are_filtered_in_tables(page: Page) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from headstart.evaluate import main
 from headstart.evaluation.report.report import report
-from headstart.store.ledger import Ledger
-from headstart.store.ledger_file import Trace, TraceKey
+from headstart.tests.material.ledgers import store
 from headstart.tests.material.pages import Page
 from headstart.tests.material.report_runs import METHODS, show, traces
 
@@ -40,15 +39,7 @@ def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Path) -> None:
-    fed = {"batch_size": 1, "evaluate_every": 1, "validation_size": 100, "weights_sha256": "0" * 64}
-    with Ledger(tmp_path / "stored") as ledger:
-        stream = ledger.record(fed, description={"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"})
-        for name, counts in zip(METHODS, traces(0), strict=True):
-            method = ledger.record(
-                {"class": "headstart.modules.Mine", "hyperparameters": {"name": name}}, description={"name": name}
-            )
-            ledger.write({TraceKey(stream, method, k): Trace(trace) for k, trace in enumerate(counts)})
-    page = show(tmp_path / "stored")
+    page = show(store(tmp_path / "stored", dict(zip(METHODS, traces(0), strict=True))))
     assert len(page.tables["pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)
     assert not any("headstart train" in text for text in page.texts)
 

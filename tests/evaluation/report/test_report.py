@@ -3,9 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
@@ -15,7 +13,7 @@ from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError
 from headstart.tests.material.offline_runs import OfflineRun
 from headstart.tests.material.report_runs import EVIL, show, traces
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import write_run, write_runs
 
 
 def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
@@ -30,11 +28,8 @@ def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
 
 
 def test_names_are_texts(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for seed, name in enumerate(EVIL):
-        options: dict[str, Any] = {"limit": 60, "methods": ("baseline", *EVIL[:3]), "dataset": name}
-        write_run(tmp_path / "runs" / str(seed), traces(seed), **options)
-    page = show(tmp_path / "runs")
+    named = {str(seed): {"correct": traces(seed), "dataset": name} for seed, name in enumerate(EVIL)}
+    page = show(write_runs(tmp_path / "runs", named, limit=60, methods=("baseline", *EVIL[:3])))
     assert set(page.content["methods"]) == {"baseline", *EVIL[:3]}
     assert page.tags.count("script") == 3
     assert "img" not in page.tags
@@ -61,9 +56,10 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     show(runs, figures=str(runs.parent / "figures"), figure_formats=["png", "svg"])
     names = {path.name for path in (runs.parent / "figures").iterdir()}
     kinds = ("learning_curves", "reached", "improvement")
-    expected = {f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds} | {
+    expected = {
         "over_settings",
         "setup_stability",
+        *(f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds),
     }
     assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
     drawing = (runs.parent / "figures" / "setting-1-improvement.svg").read_text()
@@ -72,35 +68,28 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
         assert picture.width > 1000
 
 
-@pytest.mark.parametrize(
-    ("prepare", "message"),
-    [
-        (lambda _: None, r"^folder: there is no folder"),
-        (Path.mkdir, r"^folder: .*holds no run of headstart train"),
-        (
-            lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{")),
-            r"^folder: .*cka.json' cannot be read",
-        ),
-        (
-            lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{}")),
-            r"^folder: .*holds no run of headstart train",
-        ),
-        (
-            lambda folder: (folder.mkdir(), (folder / "cka.json").write_text('{"n_stimuli": 9}')),
-            r"^folder: .*cka.json.*no pairwise",
-        ),
-        (
-            lambda folder: (write_run(folder), (folder / "results.json").unlink()),
-            r"^folder: .*has no results.json",
-        ),
-    ],
-)
-def test_mistakes_are_named_and_nothing_is_written(
-    tmp_path: Path, prepare: Callable[[Path], Any], message: str
-) -> None:
-    prepare(tmp_path / "given")
-    with pytest.raises(UserError, match=message):
-        report(str(tmp_path / "given"), output=str(tmp_path / "out" / "page.html"))
+# What the file cka.json of a folder holds, and the end of the message.
+MISTAKES = [
+    ("", "holds no run of headstart train"),
+    ("{", "cka.json' cannot be read"),
+    ("{}", "holds no run of headstart train"),
+    ('{"n_stimuli": 9}', "cka.json.*no pairwise"),
+]
+
+
+def test_mistakes_are_named_and_nothing_is_written(tmp_path: Path) -> None:
+    folder, run = tmp_path / "given", write_run(tmp_path / "run")
+    (run / "results.json").unlink()
+    for given, message in ((folder, "there is no folder"), (run, ".*has no results.json")):
+        with pytest.raises(UserError, match=f"^folder: {message}"):
+            report(str(given), output=str(tmp_path / "out" / "page.html"))
+
+    folder.mkdir()
+    for content, message in MISTAKES:
+        if content:
+            (folder / "cka.json").write_text(content)
+        with pytest.raises(UserError, match=f"^folder: .*{message}"):
+            report(str(folder), output=str(tmp_path / "out" / "page.html"))
     assert not (tmp_path / "out").exists()
 
 
@@ -113,14 +102,11 @@ def test_a_file_that_is_no_page_is_not_replaced(runs: Path) -> None:
 
 
 def test_a_missing_package_names_the_extra(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in [
-        name
-        for name in sys.modules
-        if name.startswith(("altair", "headstart.output.page", "headstart.evaluation.report."))
-    ]:
+    begin = ("vl_convert", "headstart.output.page", "headstart.evaluation.report.")
+    for module in [name for name in sys.modules if name.startswith(begin)]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(UserError, match=r"altair.*pip install 'headstart\[report\]'"):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(UserError, match=r"vl_convert.*pip install 'headstart\[report\]'"):
         show(runs)
 
 

@@ -1,25 +1,23 @@
 """The numbers of the charts, against loops over the traces."""
 
 import csv
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from headstart.evaluation.report.series import POINTS, intervals, learning_curves, reached, stabilities, thin
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED
 from headstart.output.page.layout import Series
-from headstart.tests.material.runs import TRACES, reaching, write_run
+from headstart.tests.material.runs import TRACES, curves_of, reaching
 
 
 def rows(series: Series) -> list[dict[str, float]]:
     return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(series.data.splitlines())]
 
 
-def test_means_and_percentiles_of_every_evaluation(tmp_path: Path) -> None:
-    curves = Curves.load(write_run(tmp_path / "run") / "curves.npz")
-    result = rows(learning_curves(curves, {"baseline": 1, "mine": 0}))
+def test_means_and_percentiles_of_every_evaluation() -> None:
+    result = rows(learning_curves(curves_of(TRACES), {"baseline": 1, "mine": 0}))
     assert [row["samples"] for row in result] == [*range(1, 9)] * 2
     assert [row["method"] for row in result] == [1] * 8 + [0] * 8
     assert [row["mean"] for row in result[:8]] == [50, 70, 80, 80, 82.5, 82.5, 85, 87.5]
@@ -51,19 +49,16 @@ def test_the_part_that_moves_the_ranking_most_comes_first() -> None:
 def test_a_curve_ends_with_its_shortest_ordering() -> None:
     traces = TRACES.copy()
     traces[1, 0, 5:] = NOT_EVALUATED
-    curves = reaching(["baseline", "mine"], [[3, 3], [3, 3]], 8)
-    shorter = Curves(**{**vars(curves), "correct": traces, "samples_seen": np.arange(1, 9), "all_correct": 100})
-    result = rows(learning_curves(shorter, {"baseline": 0, "mine": 1}))
+    result = rows(learning_curves(curves_of(traces), {"baseline": 0, "mine": 1}))
     assert [sum(row["method"] == method for row in result) for method in (0, 1)] == [8, 5]
 
 
-@pytest.mark.parametrize("count", [1, 2, POINTS, POINTS + 1, 500, 100_000])
-def test_thinned_places_hold_both_ends(count: int) -> None:
-    indices = thin(count)
-    assert indices[0] == 0
-    assert indices[-1] == count - 1
-    assert len(indices) <= POINTS
-    assert (np.diff(indices) > 0).all()
+def test_thinned_places_hold_both_ends() -> None:
+    for count in (1, 2, POINTS, POINTS + 1, 500, 100_000):
+        indices = thin(count)
+        assert (indices[0], indices[-1]) == (0, count - 1)
+        assert len(indices) <= POINTS
+        assert (np.diff(indices) > 0).all()
 
 
 def test_shares_are_those_of_a_count_at_every_number_of_samples() -> None:
@@ -79,6 +74,5 @@ def test_shares_are_those_of_a_count_at_every_number_of_samples() -> None:
 
 
 def test_no_share_is_counted_behind_the_limit() -> None:
-    curves = reaching(["baseline"], [[12, 50]], 60)
-    result = rows(reached(Curves(**{**vars(curves), "limit": 40}), {"baseline": 0}))
+    result = rows(reached(replace(reaching(["baseline"], [[12, 50]], 60), limit=40), {"baseline": 0}))
     assert (result[-1]["samples"], result[-1]["share"]) == (40, 50)

@@ -10,7 +10,7 @@ import pytest
 
 from headstart.evaluation.leaderboard.tables import setting_tables
 from headstart.tests.material.report_runs import METHODS, show, traces
-from headstart.tests.material.runs import TRACES, write_run
+from headstart.tests.material.runs import TRACES, write_run, write_runs
 
 
 def numbers(cell: str) -> list[float]:
@@ -45,19 +45,11 @@ def test_means_over_settings_are_those_of_the_leaderboard(runs: Path) -> None:
 
 
 def test_the_best_is_named_with_methods_not_significantly_different(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     far, equal, never = traces(0), np.repeat(traces(1)[:1], 4, axis=0), np.zeros((4, 25, 60), dtype=np.int64)
-    for name, counts in {
-        "far": far,
-        "two": np.concatenate([equal[:2], far[2:]]),
-        "equal": equal,
-        "never": never,
-    }.items():
-        write_run(tmp_path / "runs" / name, counts, limit=60, methods=METHODS, dataset=name)
-    rows = {
-        row[0].split(" ")[1].rstrip(","): row[1:3]
-        for row in show(tmp_path / "runs").tables["Best method of each setting"][1:]
-    }
+    counts = {"far": far, "two": np.concatenate([equal[:2], far[2:]]), "equal": equal, "never": never}
+    named = {name: {"correct": own, "dataset": name} for name, own in counts.items()}
+    page = show(write_runs(tmp_path / "runs", named, limit=60, methods=METHODS))
+    rows = {row[0].split(" ")[1].rstrip(","): row[1:3] for row in page.tables["Best method of each setting"][1:]}
     assert rows["far"] == ["baseline", "–"]
     assert rows["two"] == ["baseline", "mine"]
     assert rows["equal"] == ["baseline", "3 methods"]
@@ -65,11 +57,9 @@ def test_the_best_is_named_with_methods_not_significantly_different(tmp_path: Pa
 
 
 def test_the_measure_and_what_differs_are_reported(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for size in (1, 2):
-        options: dict[str, Any] = {"limit": 60 * size, "step": size, "methods": METHODS, "measure": "balanced_accuracy"}
-        write_run(tmp_path / "runs" / str(size), traces(0), **options)
-    page = show(tmp_path / "runs")
+    sizes = {str(size): {"limit": 60 * size, "step": size} for size in (1, 2)}
+    shared: dict[str, Any] = {"correct": traces(0), "methods": METHODS, "measure": "balanced_accuracy"}
+    page = show(write_runs(tmp_path / "runs", sizes, **shared))
     assert page.texts.count("Learning curves: validation balanced accuracy") == 2
     assert any("validation balanced accuracy has been 80% or more for 3 " in text for text in page.texts)
     [differing] = [text for text in page.texts if text.startswith("The settings differ in ")]
@@ -78,11 +68,10 @@ def test_the_measure_and_what_differs_are_reported(tmp_path: Path) -> None:
 
 
 def test_learning_curves_are_of_the_orderings_that_all_methods_have(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     counts = traces(0)
-    write_run(tmp_path / "runs" / "one", counts[:2, :20], limit=60, methods=METHODS[:2])
-    write_run(tmp_path / "runs" / "two", counts[[0, 2], 5:], first=5, limit=60, methods=("baseline", "third"))
-    page = show(tmp_path / "runs")
+    one = {"correct": counts[:2, :20], "methods": METHODS[:2]}
+    two = {"correct": counts[[0, 2], 5:], "first": 5, "methods": ("baseline", "third")}
+    page = show(write_runs(tmp_path / "runs", {"one": one, "two": two}, limit=60))
     lines = page.content["figures"]["setting-1-learning_curves"]["data"].splitlines()[1:]
     baseline = page.content["methods"].index("baseline")
     shown = [float(line.split(",")[2]) for line in lines if line.startswith(f"{baseline},")]

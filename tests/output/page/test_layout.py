@@ -8,7 +8,8 @@ from PIL import Image
 
 from headstart.output.page.charts import definitions, marks
 from headstart.output.page.figures import figure_writers
-from headstart.output.page.layout import ON_PAGE, Cell, Column, Figure, Page, Part, Section, Series, Table, Text, render
+from headstart.output.page.layout import ON_PAGE, Figure, Page, Part, Section, Series, Text, render
+from headstart.output.tables import Table
 from headstart.tests.material import pages
 
 NUMBERS = {
@@ -53,23 +54,22 @@ def test_charts_are_files_and_parts_of_the_page(tmp_path: Path, name: str) -> No
     with Image.open(tmp_path / "mine.png") as picture:
         assert picture.height > 300
     content = write(tmp_path, shown).content
-    on_paper = definitions(2, ON_PAGE)[name].to_dict()
+    on_paper = definitions(2, ON_PAGE)[name]
     assert set(content["charts"]) == {name}
     assert content["charts"][name]["params"] == on_paper["params"]
     assert content["figures"]["mine"] == {"chart": name, "data": NUMBERS[name], "values": VALUES, "height": 120}
 
 
 def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
-    rows = [[Cell("–"), Cell("–"), Cell(""), Cell("–")], [Cell("–"), Cell("–"), Cell(""), Cell("1")]]
-    table = Table("T", [Column(title) for title in "abcd"], rows)
-    none = Table("none", [Column("a"), Column("b")], [])
+    table = Table("T", [["a", "b", "c", "d"], ["–", "–", "", "–"], ["–", "–", "2", "1"]])
+    none = Table("none", [["a", "b"]])
     result = write(tmp_path, page(Part(tables=[table, none]))).tables
-    assert result == {"T": [["a", "c", "d"], ["–", "", "–"], ["–", "", "1"]], "none": [["a", "b"]]}
+    assert result == {"T": [["a", "c", "d"], ["–", "–", "–"], ["–", "2", "1"]], "none": [["a", "b"]]}
 
 
 def test_texts_are_as_they_are(tmp_path: Path) -> None:
     evil = '</code></pre></script><b>"it\'s" & <!-- {{ 1 }}\n  two'
-    table = Table(evil, [Column(evil, evil), Column("b")], [[Cell(evil, method="a"), Cell(evil, link="one")]], evil)
+    table = Table(evil, [[evil, "b"], [evil, evil]], notes=[evil])
     result = write(tmp_path, page(Part(evil, evil, [evil], [table], [], [Text(evil, evil)], [Text(evil, evil)])))
     assert result.tables == {evil: [[evil, "b"], [evil, evil]]}
     assert result.texts.count(evil) == 7
