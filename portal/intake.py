@@ -161,36 +161,12 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
     return len(set(numbers))
 
 
-def hide(session: Session, number: int, hidden: bool) -> None:
-    """Remove a submission from the leaderboard, or show it there again.
-
-    Raises:
-        UserError: There is no such submission.
-    """
-    submission = find_submission(session, number)
-    submission.hidden = hidden
-    log_event(session, "hidden", f"{'hidden' if hidden else 'shown again'} by the organisers.", submission, public=True)
-
-
 def find_submission(session: Session, number: int) -> SubmissionRow:
     """Return a submission by its number; a UserError if there is none."""
     submission = session.get(SubmissionRow, number) if 0 < number <= MAX_ID else None
     if submission is None:
         raise UserError(f"number: there is no submission {number}; `submissions list` names all")
     return submission
-
-
-def set_closed(session: Session, closed: bool) -> None:
-    """Refuse submissions, or accept them again."""
-    fact = session.get(FactRow, CLOSED)
-    if closed == (fact is not None):
-        return
-    if fact is None:
-        session.add(FactRow(name=CLOSED, value=datetime.now(UTC).isoformat()))
-    else:
-        session.delete(fact)
-    word = "closed" if closed else "open"
-    log_event(session, word, f"Submissions are {word}.", public=True)
 
 
 def is_closed(session: Session) -> bool:

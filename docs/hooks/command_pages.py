@@ -39,22 +39,12 @@ def command_pages() -> Iterator[tuple[str, str]]:
             options_of_tasks = [[f"--task={task}", "--help"] for task in TASKS] + list(FURTHER)
             helps = {" ".join([name, *options]): _help_of([name, *options]) for options in options_of_tasks}
         if name == "portal admin":
-            helps |= {
-                " ".join([name, *words]): _help_of([*name.split(), *words, "--help"])
-                for words in _organisers_commands()
-            }
+            # Its packages are optional for everything but the site.
+            from headstart.portal.admin import COMMANDS as ORGANISERS
+
+            helps |= {" ".join([name, *words]): _help_of([*name.split(), *words, "--help"]) for words in ORGANISERS}
         shown = [f"## `headstart {title}`\n\n```text\n{text}\n```\n" for title, text in helps.items()]
         yield f"{FOLDER}/{_file(name)}", "\n".join([f"# `headstart {name}`\n", *shown])
-
-
-def _organisers_commands() -> Iterator[list[str]]:
-    """Yield the words of the commands of `headstart portal admin`, which are its methods."""
-    # Its packages are optional for everything but the site.
-    from headstart.portal.admin import Organiser
-
-    for method in (name for name in vars(Organiser) if not name.startswith("_")):
-        first, _, last = method.rpartition("_")
-        yield [*filter(None, (first, last))]
 
 
 def _file(name: str) -> str:

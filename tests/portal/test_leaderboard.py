@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from headstart.output.errors import UserError
-from headstart.portal.documents import read_bases, read_documents
+from headstart.portal.documents import read_documents
 from headstart.portal.intake import score_again
 from headstart.portal.queue import claim, finish
 from headstart.portal.submissions import find_held_back
@@ -46,7 +46,7 @@ class Changes:
 
 def held_back(site: Site) -> list[int]:
     with site.database.reading() as session:
-        return find_held_back(session, read_bases(session))
+        return find_held_back(session)
 
 
 def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
