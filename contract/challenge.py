@@ -268,8 +268,7 @@ def read_challenge(path: Path) -> Challenge:
         parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ContractError.of(document, f"is not YAML: {broken_yaml(error)}") from error
-    outcome = check_document(parsed, CHALLENGE, "a challenge")
-    challenge, problems = outcome
+    challenge, problems = check_document(parsed, CHALLENGE, "a challenge")
     if challenge is None:
         raise ContractError(document, problems)
     return challenge

@@ -240,12 +240,10 @@ def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
     monkeypatch.setenv("HACKATHON_STIMULI_CATALOG", str(arena.catalog))
     monkeypatch.setenv("HACKATHON_LOG_DIR", str(arena.folder / "log"))
-    folder = arena.folder / "by_environment"
-    options = [f"--submission={arena.red([0, 1, 2])}", f"--output={folder}", "--logger=false"]
+    options = [f"--submission={arena.red([0, 1, 2])}", f"--output={arena.folder / 'out'}", "--logger=false"]
     evaluate.main(["cka", *options, "--extraction.num_workers=0"])
-    assert json.loads((folder / "score.json").read_text())["n_models"] == 3
-    assert (arena.folder / "log" / "scores.jsonl").is_file()
-    assert not (folder / "scores.jsonl").exists()
+    assert json.loads((arena.folder / "out" / "score.json").read_text())["n_models"] == 3
+    assert [(arena.folder / name / "scores.jsonl").exists() for name in ("log", "out")] == [True, False]
 
 
 @pytest.mark.slow
