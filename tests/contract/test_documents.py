@@ -13,14 +13,13 @@ import pytest
 from headstart.contract.documents import catalog_path, read_catalog, read_registries, read_registry, registry_path
 from headstart.contract.problems import ContractError, Problem
 from headstart.output.errors import UserError
+from headstart.tests.material.arena import make_entry
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def entry(name: str, **changes: Any) -> dict[str, Any]:
-    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
-    fields = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
-    return {"model_name": name, **fields, "input_size": [64, 64], "preprocess": preprocess, **changes}
+    return make_entry(name, "head", "pool", 8, **changes)
 
 
 def stimulus(identifier: str, dataset: str = "photos") -> str:

@@ -12,6 +12,7 @@ import pytest
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.scripts import validate_submission
 from headstart.scripts.validate_submission import main
+from headstart.tests.material.arena import make_entry
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"
 VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -20,13 +21,10 @@ VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMU
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write documents and submissions into the current folder; the variables name the documents."""
-    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
-    entry = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
     models = ["small", "large", "huge"]
-    registry = [{"model_name": name, **entry, "input_size": [64, 64], "preprocess": preprocess} for name in models]
     stimuli = [{"dataset_name": "photos", "image_identifier": f"{i}.png"} for i in range(3)]
     documents = {
-        "registry.json": registry,
+        "registry.json": [make_entry(name, "head", "pool", 8) for name in models],
         "blue.json": {"models": models},
         "red.json": {"differentiating_images": stimuli[:2]},
         "bad.json": {"contract_version": "2.0", "models": ["small", "smal", "small\x1b[2J"]},
