@@ -23,7 +23,7 @@ from headstart.output.printable import print_written, printable, say
 from headstart.output.tables import format_number, print_table
 from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
 from headstart.portal.documents import Documents, read_documents
-from headstart.portal.intake import CLOSED, find_submission, score_again
+from headstart.portal.queue import CLOSED, find_submission, score_again
 from headstart.portal.settings import Settings, make_settings, settings_parser
 from headstart.portal.submissions import (
     HELD_OUT,

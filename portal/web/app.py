@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from headstart.portal.database import UNAVAILABLE
-from headstart.portal.intake import NotTakenError
+from headstart.portal.queue import NotTakenError
 from headstart.portal.settings import Settings
 from headstart.portal.web import api, pages
 from headstart.portal.web.state import PROGRAM_PATHS, WAIT, Portal

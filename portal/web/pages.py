@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge_rules import count_on_day
 from headstart.contract.schema import Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.intake import counts_against_quota
+from headstart.portal.queue import counts_against_quota
 from headstart.portal.submissions import PAGE_LENGTH, rank_teams
 from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow, read_log
 from headstart.portal.teams import find_by_token

@@ -24,8 +24,7 @@ from headstart.contract.problems import Problem
 from headstart.contract.schema import Track
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents
-from headstart.portal.intake import Receipt, find_problems, is_closed, store_submission
-from headstart.portal.queue import limit_problems
+from headstart.portal.queue import Receipt, find_problems, is_closed, limit_problems, store_submission
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import record_bases
 from headstart.portal.tables import TeamRow

@@ -11,8 +11,7 @@ import yaml
 
 from headstart.output.errors import UserError
 from headstart.portal.documents import read_documents
-from headstart.portal.intake import score_again
-from headstart.portal.queue import claim, finish
+from headstart.portal.queue import claim, finish, score_again
 from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red, take

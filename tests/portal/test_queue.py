@@ -12,8 +12,18 @@ from sqlalchemy import select, update
 from headstart.portal.admin import Organiser
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
-from headstart.portal.intake import NotTakenError, Receipt, score_again, store_submission
-from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
+from headstart.portal.queue import (
+    MAX_TRIES,
+    NotTakenError,
+    Outcome,
+    Receipt,
+    claim,
+    failed,
+    finish,
+    prolong,
+    score_again,
+    store_submission,
+)
 from headstart.portal.settings import Settings
 from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.teams import add_team
