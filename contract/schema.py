@@ -79,8 +79,7 @@ _Named = Annotated[
     dict[Annotated[str, Field(pattern=ARGUMENT_PATTERN)], Any], Field(json_schema_extra={"additionalProperties": False})
 ]
 _Arguments = Annotated[
-    _Named,
-    BeforeValidator(lambda value: {} if value is None else value, json_schema_input_type=_Named | None),
+    _Named, BeforeValidator(lambda value: {} if value is None else value, json_schema_input_type=_Named | None)
 ]
 ModelName = Annotated[
     str,

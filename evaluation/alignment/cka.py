@@ -13,13 +13,7 @@ from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from headstart.evaluation.alignment.score_files import print_score, write_score
 from headstart.evaluation.alignment.score_log import log_folder
-from headstart.evaluation.alignment.scoring import (
-    CatalogOptions,
-    Embeddings,
-    compare,
-    conditions,
-    score,
-)
+from headstart.evaluation.alignment.scoring import CatalogOptions, Embeddings, compare, conditions, score
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from headstart.output.errors import UserError, require_different
 from headstart.output.files import output_folder, remove_partial

@@ -305,10 +305,7 @@ def cka_and_certainty(
         "ci95": {"mean": mean, "low": _to_lists(intervals.low), "high": _to_lists(intervals.high)},
     }
     if epsilon is not None:
-        certainty |= {
-            "epsilon": epsilon,
-            "mean_cka_with_epsilon": mean_over_pairs(products.cka_with_epsilon(epsilon)),
-        }
+        certainty |= {"epsilon": epsilon, "mean_cka_with_epsilon": mean_over_pairs(products.cka_with_epsilon(epsilon))}
     return cka.biased, cka.debiased, certainty
 
 

@@ -42,8 +42,7 @@ def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: py
 
 @pytest.mark.usefixtures("shared_cache")
 @pytest.mark.parametrize(
-    ("team", "run"),
-    [("blue", evalai.run_worker), pytest.param("red", evalai.run_remotely, marks=pytest.mark.slow)],
+    ("team", "run"), [("blue", evalai.run_worker), pytest.param("red", evalai.run_remotely, marks=pytest.mark.slow)]
 )
 def test_scores_are_those_of_the_command(
     team: str, run: Any, host: Host, bundles: dict[str, Path], tmp_path: Path
