@@ -10,7 +10,7 @@ import pytest
 
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, Problem
-from headstart.contract.schema import Source
+from headstart.contract.schema import Source, Track
 from headstart.contract.submissions import Submission, read_submission
 from headstart.tests.material.contract_documents import make_catalog, make_registry
 
@@ -72,7 +72,8 @@ def test_submissions_of_both_teams(read: Read, documents: tuple[Registry, Catalo
         (red(*STIMULI[::-1]), (), stimuli),
     ):
         content = json.dumps(document).encode()
-        digest, team = hashlib.sha256(content).hexdigest(), "blue" if models else "red"
+        digest = hashlib.sha256(content).hexdigest()
+        team: Track = "blue" if models else "red"
         assert read(content, team=team) == Submission(team, models, chosen, digest, content, "1.0")
 
 
