@@ -126,7 +126,8 @@ def test_identifiers_of_all_short_spellings() -> None:
         drive = text[:1] in tuple(string.ascii_letters) and text[1:2] == ":"
         return not drive and "\\" not in text and not {"", ".", ".."} & set(text.split("/"))
 
-    for identifier in (".hidden/..a/...", "1:2", "ab:c", "~a b/é😀", "x" * 1024):
+    examples = ("test/bear/image_0007.png", "val/n03445777/ILSVRC2012_val_00003572.JPEG")
+    for identifier in (*examples, ".hidden/..a/...", "1:2", "ab:c", "~a b/é😀", "x" * 1024):
         assert Stimulus(dataset_name="d", image_identifier=identifier).image_identifier == identifier
     problem = one_problem({"dataset_name": "d", "image_identifier": "a\n"}, CATALOG_LINE)
     assert (problem.pointer, problem.rule[:29]) == ("/image_identifier", "must be a plain relative path")
