@@ -130,24 +130,13 @@ class Catalog:
 
     Attributes:
         path: The file.
-        stimuli: The stimuli in the order of the file; any sequence of them is converted to a `StimulusTable`.
+        stimuli: The stimuli in the order of the file.
         sha256: Digest of the file's bytes.
     """
 
     path: Path
-    stimuli: Sequence[Stimulus]
+    stimuli: StimulusTable
     sha256: str
-
-    def __post_init__(self) -> None:
-        """Convert the stimuli to a table, which needs little memory."""
-        if not isinstance(self.stimuli, StimulusTable):
-            object.__setattr__(self, "stimuli", StimulusTable(self.stimuli))
-
-    @property
-    def table(self) -> StimulusTable:
-        """The stimuli as a table, which also yields their names alone."""
-        assert isinstance(self.stimuli, StimulusTable)
-        return self.stimuli
 
 
 def registry_path(option: str | None) -> Path:

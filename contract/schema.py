@@ -1,7 +1,7 @@
 """The evaluation contract's documents as typed models, and the problems of a parsed one in the contract's words.
 
-The forms are those of version 1.1; `headstart.contract.plain_forms` has those of 1.0, and `headstart.contract.versions`
-chooses between them. The JSON Schema files are generated from both.
+The forms are those of version 1.1; `headstart.contract.versions` has those of 1.0, and chooses between them. The JSON
+Schema files are generated from both.
 """
 
 from __future__ import annotations
@@ -79,8 +79,7 @@ _Named = Annotated[
     dict[Annotated[str, Field(pattern=ARGUMENT_PATTERN)], Any], Field(json_schema_extra={"additionalProperties": False})
 ]
 _Arguments = Annotated[
-    _Named,
-    BeforeValidator(lambda value: {} if value is None else value, json_schema_input_type=_Named | None),
+    _Named, BeforeValidator(lambda value: {} if value is None else value, json_schema_input_type=_Named | None)
 ]
 ModelName = Annotated[
     str,

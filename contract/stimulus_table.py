@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import overload
 
 from headstart.contract.names import canonical_stimulus
 from headstart.contract.schema import Stimulus
@@ -64,14 +63,8 @@ class StimulusTable(Sequence[Stimulus]):
         for dataset, identifier in self.pairs():
             yield Stimulus(dataset_name=dataset, image_identifier=identifier)
 
-    @overload
-    def __getitem__(self, index: int) -> Stimulus: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Stimulus, ...]: ...
-    def __getitem__(self, index: int | slice) -> Stimulus | tuple[Stimulus, ...]:
-        """Return one stimulus, or a slice of them."""
-        if isinstance(index, slice):
-            return tuple(self[i] for i in range(*index.indices(len(self))))
+    def __getitem__(self, index: int) -> Stimulus:  # type: ignore[override] # no slices
+        """Return one stimulus."""
         i = range(len(self))[index]
         identifier = self._identifiers[self._ends[i] : self._ends[i + 1]].decode()
         return Stimulus(dataset_name=self.datasets[self._dataset_indices[i]], image_identifier=identifier)

@@ -203,8 +203,8 @@ def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> It
     """Find stimuli that are repeated or are not in the catalog; arguments as of `_check_models`."""
     first: dict[tuple[str, str], str] = {}
     # The catalog may be much longer than the submission.
-    known = set(map(_names, entries)).intersection(catalog.table.pairs())
-    datasets = set(catalog.table.datasets)
+    known = set(map(_names, entries)).intersection(catalog.stimuli.pairs())
+    datasets = set(catalog.stimuli.datasets)
     for index, entry in enumerate(entries):
         pointer = f"/{KEYS['red']}/{index}"
         dataset, identifier = _names(entry)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,8 +19,6 @@ MAX_DEPTH = 32
 # The longest float that Python or JavaScript writes has 25 characters.
 LONGEST_NUMBER = 100
 
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -100,15 +97,15 @@ def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON
         raise ContractError.of(document, "starts with a byte order mark; save it as UTF-8 without")
     if not text.strip():
         raise ContractError.of(document, "is empty")
-    if _depth_exceeds_limit(text):
-        raise ContractError.of(document, f"is nested deeper than the limit of {MAX_DEPTH} levels")
 
     try:
         value = _DECODER.decode(text)
+        problems = list(_find_problems(value, ()))
+    except RecursionError:
+        raise ContractError.of(document, f"is nested deeper than the limit of {MAX_DEPTH} levels") from None
     except json.JSONDecodeError as error:
         rule = f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise ContractError.of(document, rule) from None
-    problems = list(_find_problems(value, ()))
     if problems:
         raise ContractError(document, problems)
     return value
@@ -126,14 +123,6 @@ class _RepeatingObject(dict[str, Any]):
     """Replaces an object with repeated keys in the parsed value, until its pointer is known."""
 
     repeated: list[str]
-
-
-def _depth_exceeds_limit(text: str) -> bool:
-    """Return whether the text is nested too deep for the parser, which recurses."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return False
-    steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(text))
-    return any(depth > MAX_DEPTH for depth in accumulate(steps))
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -168,6 +157,9 @@ _DECODER = json.JSONDecoder(
 
 
 def _find_problems(value: object, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """Yield the problems of a parsed value; RecursionError where it is nested too deep, as the parser raises."""
+    if isinstance(value, list | dict) and len(path) >= MAX_DEPTH:
+        raise RecursionError
     if isinstance(value, str):
         if _has_lone_surrogate(value):
             yield Problem(join_pointer(path), short_json(value), "holds half of a surrogate pair")

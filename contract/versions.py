@@ -1,26 +1,64 @@
-"""The versions of the contract: the forms of each, and the choice of the version of a document.
+"""The versions of the contract: the choice of the version of a document, and the narrower forms of version 1.0.
 
-Version 1.1 is 1.0 with more optional fields; both are scored alike.
+Version 1.1 is 1.0 with more optional fields; both are scored alike. `headstart.contract.schema` has its forms.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from headstart.contract import plain_forms, schema
+from headstart.contract import schema
 from headstart.contract.problems import Problem, short_json
 from headstart.contract.schema import CATALOG_LINE, RegistryForm, Track, check_document
 
 Version = Literal["1.0", "1.1"]
 VERSIONS: tuple[Version, ...] = ("1.0", "1.1")
+_Version = Annotated[Literal["1.0"], schema.VERSION]
+
+
+class ModelEntry(schema.ModelEntry):
+    """How a model is loaded, and where its embedding is taken."""
+
+    input_size: Annotated[
+        tuple[schema.Side, schema.Side],
+        schema.AS_LIST,
+        Field(description="Height and width in pixels, both equal to preprocess.crop."),
+    ]
+    output_dim: Annotated[schema.OutputDim, Field(description="Width of the embedding.")]
+
+
+class ModelRegistry(schema.Document):
+    """The models that submissions are scored with."""
+
+    contract_version: _Version = "1.0"
+    models: schema.Entries[ModelEntry]
+
+
+class SubmittedModel(schema.PlainSubmittedModel):
+    """The longer form of a submitted model, which must agree with the registry."""
+
+
+class BlueSubmission(schema.Document):
+    """Models that a Blue Team takes for alike."""
+
+    contract_version: _Version = "1.0"
+    models: schema.SubmittedModels[SubmittedModel]
+
+
+class RedSubmission(schema.Document):
+    """Stimuli that a Red Team takes for telling models apart."""
+
+    contract_version: _Version = "1.0"
+    differentiating_images: schema.SubmittedStimuli
+
 
 REGISTRIES: dict[Version, TypeAdapter[Any]] = {
-    "1.0": TypeAdapter(RegistryForm[plain_forms.ModelRegistry, plain_forms.ModelEntry]),
+    "1.0": TypeAdapter(RegistryForm[ModelRegistry, ModelEntry]),
     "1.1": TypeAdapter(RegistryForm[schema.ModelRegistry, schema.ModelEntry]),
 }
 SUBMISSIONS: dict[Version, dict[Track, TypeAdapter[Any]]] = {
-    "1.0": {"blue": TypeAdapter(plain_forms.BlueSubmission), "red": TypeAdapter(plain_forms.RedSubmission)},
+    "1.0": {"blue": TypeAdapter(BlueSubmission), "red": TypeAdapter(RedSubmission)},
     "1.1": {"blue": TypeAdapter(schema.BlueSubmission), "red": TypeAdapter(schema.RedSubmission)},
 }
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session, undefer
 
 from headstart.contract.schema import Track
@@ -21,10 +21,9 @@ from headstart.output.markup import csv_text, escape_cell
 from headstart.output.parser import OneLineErrorParser, one_line_errors
 from headstart.output.printable import print_written, printable, say
 from headstart.output.tables import format_number, print_table
-from headstart.portal import teams
 from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
-from headstart.portal.documents import Documents, read_bases, read_documents
-from headstart.portal.intake import find_submission, hide, score_again, set_closed
+from headstart.portal.documents import Documents, read_documents
+from headstart.portal.queue import CLOSED, find_submission, score_again
 from headstart.portal.settings import Settings, make_settings, settings_parser
 from headstart.portal.submissions import (
     HELD_OUT,
@@ -35,7 +34,17 @@ from headstart.portal.submissions import (
     read_records,
     select_submissions,
 )
-from headstart.portal.tables import SCORE_NAMES, EventRow, ScoringRow, SubmissionRow, event_as_json
+from headstart.portal.tables import (
+    SCORE_NAMES,
+    EventRow,
+    FactRow,
+    ScoringRow,
+    SubmissionRow,
+    TeamRow,
+    event_as_json,
+    log_event,
+)
+from headstart.portal.teams import add_team, find_team
 
 BOARD_NAMES = ("rank", "participant", "submission", *SCORE_NAMES, "held_out_score", "received", "submissions")
 SUBMISSION_NAMES = ("id", "track", "received", "size", "sha256", "hidden", "problems")
@@ -47,12 +56,11 @@ class Organiser:
 
     Args:
         settings: The portal's settings.
-        database: The portal's database.
+        session: Session of the portal's database; what a command changes is committed when it has ended.
     """
 
-    def __init__(self, settings: Settings, database: Database) -> None:
-        self._settings = settings
-        self._database = database
+    def __init__(self, settings: Settings, session: Session) -> None:
+        self._settings, self._session = settings, session
 
     def teams_add(self, name: str) -> str:
         """Add a team, or let a revoked one in again, and print its token.
@@ -60,17 +68,16 @@ class Organiser:
         Args:
             name: Name of the team.
         """
-        with self._database.writing() as session:
-            token = teams.add_team(session, name)
-        return f"{name} has the token {token}, which is not shown again."
+        return f"{name} has the token {add_team(self._session, name)}, which is not shown again."
 
     def teams_list(self) -> str:
         """List all teams."""
         rows = [["team", "added (UTC)", "state", "submissions"]]
-        with self._database.reading() as session:
-            for team, count in teams.list_teams(session):
-                state = "takes part" if team.revoked is None else "revoked"
-                rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", state, str(count)])
+        valid = (SubmissionRow.team_id == TeamRow.id) & SubmissionRow.problems.is_(None)
+        query = select(TeamRow, func.count(SubmissionRow.id)).outerjoin(SubmissionRow, valid)
+        for team, count in self._session.execute(query.group_by(TeamRow.id).order_by(TeamRow.canonical)):
+            state = "takes part" if team.revoked is None else "revoked"
+            rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", state, str(count)])
         print_table("Teams", rows)
         return ""
 
@@ -80,8 +87,9 @@ class Organiser:
         Args:
             name: Name of the team.
         """
-        with self._database.writing() as session:
-            teams.revoke_team(session, name)
+        team = find_team(self._session, name)
+        team.revoked = team.revoked or datetime.now(UTC)
+        log_event(self._session, "team revoked", f"The team {team.name} may submit nothing more.", team)
         return f"{name} can no longer submit. `teams add` prints a new token for it."
 
     def teams_remove(self, name: str) -> str:
@@ -90,29 +98,33 @@ class Organiser:
         Args:
             name: Name of the team.
         """
-        with self._database.writing() as session:
-            count = teams.remove_team(session, name)
+        team = find_team(self._session, name)
+        own = select(SubmissionRow.id).where(SubmissionRow.team_id == team.id)
+        count = self._session.scalar(select(func.count()).select_from(own.subquery())) or 0
+        # Scorings first: a process that ends one at this moment also writes a line of the log.
+        for row, condition in (
+            (ScoringRow, ScoringRow.submission_id.in_(own)),
+            (EventRow, EventRow.team_id == team.id),
+            (SubmissionRow, SubmissionRow.team_id == team.id),
+            (TeamRow, TeamRow.id == team.id),
+        ):
+            self._session.execute(delete(row).where(condition))
+        log_event(self._session, "team removed", f"The team {team.name} was removed with {count} submissions.")
         return f"{name} is gone, with its submissions: {count}."
 
     def submissions_list(self) -> str:
         """List the latest 100 submissions of all teams, with errors of scorings."""
-        with self._database.reading() as session:
-            records = read_records(session)
-            failed = select(ScoringRow).where(ScoringRow.error != "").order_by(ScoringRow.id.desc())
-            errors = session.scalars(failed.limit(PAGE_LENGTH)).all()
-
         rows = [["number", "participant", "team", "received (UTC)", "state", "score", ""]]
+        records = read_records(self._session)
         for each in records:
+            about = [str(each["id"]), printable(each["participant"]), each["team"]]
             remark = "hidden" if each["hidden"] else "held back" if each["held_back"] else ""
-            cells = [
-                str(each["id"]),
-                printable(each["participant"]),
-                each["team"],
-                f"{each['received']:%Y-%m-%d %H:%M}",
-            ]
-            rows.append([*cells, each["state"], format_number(each["score"], ".6f"), remark])
+            score = format_number(each["score"], ".6f")
+            rows.append([*about, f"{each['received']:%Y-%m-%d %H:%M}", each["state"], score, remark])
         print_table("Submissions", rows)
-        for scoring in errors:
+
+        failed = select(ScoringRow).where(ScoringRow.error != "").order_by(ScoringRow.id.desc())
+        for scoring in self._session.scalars(failed.limit(PAGE_LENGTH)):
             say(f"{scoring.submission_id}, {scoring.kind} score: {printable(scoring.error)}")
         return "`export` writes all of them." if len(records) == PAGE_LENGTH else ""
 
@@ -122,9 +134,8 @@ class Organiser:
         Args:
             number: Number of the submission.
         """
-        with self._database.reading() as session:
-            find_submission(session, number)
-            (whole,) = whole_submissions(session, number)
+        find_submission(self._session, number)
+        (whole,) = whole_submissions(self._session, number)
         for line in json.dumps(whole, indent=1, default=datetime.isoformat).splitlines():
             say(line)
         return ""
@@ -136,13 +147,11 @@ class Organiser:
             which: Number of a submission; `failed`, all with a failed score, including held-out scores; or `held_back`,
                 all that were scored with other documents or rules.
         """
-        documents = read_documents(self._settings)
-        with self._database.writing() as session:
-            if which == "failed":
-                numbers = list(session.scalars(select(ScoringRow.submission_id).where(ScoringRow.state == "failed")))
-            else:
-                numbers = find_held_back(session, read_bases(session)) if which == "held_back" else [which]
-            count = score_again(session, numbers, documents)
+        if which == "failed":
+            numbers = list(self._session.scalars(select(ScoringRow.submission_id).where(ScoringRow.state == "failed")))
+        else:
+            numbers = find_held_back(self._session) if which == "held_back" else [which]
+        count = score_again(self._session, numbers, read_documents(self._settings))
         return f"Submissions in the queue again: {count}. A score counts until there is a new one."
 
     def submissions_hide(self, number: int) -> str:
@@ -151,8 +160,7 @@ class Organiser:
         Args:
             number: Number of the submission.
         """
-        with self._database.writing() as session:
-            hide(session, number, True)
+        self._hide(number, True)
         return f"Submission {number} is on no leaderboard; `submissions unhide` shows it again."
 
     def submissions_unhide(self, number: int) -> str:
@@ -161,9 +169,14 @@ class Organiser:
         Args:
             number: Number of the submission.
         """
-        with self._database.writing() as session:
-            hide(session, number, False)
+        self._hide(number, False)
         return f"Submission {number} is shown again."
+
+    def _hide(self, number: int, hidden: bool) -> None:
+        submission = find_submission(self._session, number)
+        submission.hidden = hidden
+        text = f"{'hidden' if hidden else 'shown again'} by the organisers."
+        log_event(self._session, "hidden", text, submission, public=True)
 
     def export(self, folder: str) -> str:
         """Write leaderboards as they are shown, all submissions with documents and scorings, and the log.
@@ -172,31 +185,42 @@ class Organiser:
             folder: Folder to write to. Existing files of the same names are replaced.
         """
         documents, target = read_documents(self._settings), output_folder("folder", Path(folder))
-        with self._database.reading() as session:
-            texts = {f"leaderboard_{track}.csv": _board(session, documents, track) for track in KEYS}
-            texts["submissions.jsonl"] = _lines(whole_submissions(session))
-            events = session.scalars(select(EventRow).order_by(EventRow.id))
-            texts["log.jsonl"] = _lines([{**event_as_json(event), "public": event.public} for event in events])
-            held_back = len(find_held_back(session, read_bases(session)))
+        texts = {f"leaderboard_{track}.csv": _board(self._session, documents, track) for track in KEYS}
+        texts["submissions.jsonl"] = _lines(whole_submissions(self._session))
+        events = self._session.scalars(select(EventRow).order_by(EventRow.id))
+        texts["log.jsonl"] = _lines([{**event_as_json(event), "public": event.public} for event in events])
 
         paths = write_texts(target, texts)
         for path in paths:
             # They hold documents and held-out scores.
             path.chmod(0o600)
         print_written(paths)
+        held_back = len(find_held_back(self._session))
         return f"Scored by other documents or rules, and on no leaderboard: {held_back}." if held_back else ""
 
     def close(self) -> str:
         """Refuse submissions until `open`; those in the queue are still scored."""
-        with self._database.writing() as session:
-            set_closed(session, True)
-        return "Submissions are closed. Those in the queue are still scored."
+        return f"{self._set_closed(True)} Those in the queue are still scored."
 
     def open(self) -> str:
         """Accept submissions again."""
-        with self._database.writing() as session:
-            set_closed(session, False)
-        return "Submissions are open."
+        return self._set_closed(False)
+
+    def _set_closed(self, closed: bool) -> str:
+        fact, word = self._session.get(FactRow, CLOSED), "closed" if closed else "open"
+        if closed != (fact is not None):
+            if fact is None:
+                self._session.add(FactRow(name=CLOSED, value=datetime.now(UTC).isoformat()))
+            else:
+                self._session.delete(fact)
+            log_event(self._session, word, f"Submissions are {word}.", public=True)
+        return f"Submissions are {word}."
+
+
+# The commands by their words: the name of a method is `GROUP_NAME`, or the only word.
+COMMANDS = {tuple(name.rsplit("_", 1)): name for name in vars(Organiser) if not name.startswith("_")}
+# Those that change nothing keep nobody from submitting meanwhile.
+READING = {"teams_list", "submissions_list", "submissions_show", "export"}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -207,16 +231,16 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     parser = settings_parser("Run the challenge of a portal: teams, submissions, and their export.")
     groups = {"": parser.add_subcommands(dest="command", help="Commands:")}
-    for method in (name for name in vars(Organiser) if not name.startswith("_")):
-        first, _, last = method.rpartition("_")
-        if first not in groups:
-            group = OneLineErrorParser(description=f"Commands about {first}.")
-            groups[""].add_subcommand(first, group, help=f"Commands about {first}.")
-            groups[first] = group.add_subcommands(dest="action", help="Commands:")
+    for words, method in COMMANDS.items():
+        group = words[0] if words[1:] else ""
+        if group not in groups:
+            of_group = OneLineErrorParser(description=f"Commands about {group}.")
+            groups[""].add_subcommand(group, of_group, help=f"Commands about {group}.")
+            groups[group] = of_group.add_subcommands(dest="action", help="Commands:")
         text = (getattr(Organiser, method).__doc__ or "").partition("\n")[0]
         command = OneLineErrorParser(description=text)
         command.add_method_arguments(Organiser, method, as_group=False, as_positional=True)
-        groups[first].add_subcommand(last, command, help=text)
+        groups[group].add_subcommand(words[-1], command, help=text)
 
     with one_line_errors():
         parsed = parser.parse_args(args)
@@ -231,7 +255,9 @@ def _run(method: str, settings: Settings, values: dict[str, Any]) -> None:
     try:
         make_private_folder(settings.folder)
         database.create_tables()
-        if message := getattr(Organiser(settings, database), method)(**values):
+        with database.reading() if method in READING else database.writing() as session:
+            message = getattr(Organiser(settings, session), method)(**values)
+        if message:
             say(message)
     except UNAVAILABLE as error:
         raise explain(error) from error

@@ -87,24 +87,26 @@ def count_submissions(session: Session) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
-def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
+def find_held_back(session: Session) -> list[int]:
     """Return the numbers of submissions whose score is of other documents or rules, or that lack a held-out score.
 
     A scoring that waits or runs will end by the documents of its time, and is left out.
     """
-
-    def is_held_back(track: str, scorings: Mapping[str, ScoringRow | None]) -> bool:
-        for kind, row in scorings.items():
-            basis = bases.get(basis_key(track, kind))
-            # Held-out documents may be named after it was submitted.
-            if basis and (row is None or (row.score is not None and row.state not in WAITING and row.basis != basis)):
-                return True
-        return False
-
+    bases = read_bases(session)
     rows = session.execute(select_submissions(SubmissionRow.problems.is_(None)).order_by(SubmissionRow.id))
     return [
-        row.id for row, _, public, hidden in rows if is_held_back(row.track, {"public": public, "held_out": hidden})
+        submission.id
+        for submission, _, public, hidden in rows
+        if _is_held_back(public, bases.get(basis_key(submission.track, "public")))
+        or _is_held_back(hidden, bases.get(basis_key(submission.track, "held_out")))
     ]
+
+
+def _is_held_back(scoring: ScoringRow | None, basis: str | None) -> bool:
+    # Held-out documents may be named after it was submitted.
+    if scoring is None or basis is None:
+        return basis is not None
+    return scoring.score is not None and scoring.state not in WAITING and scoring.basis != basis
 
 
 def record_bases(session: Session, bases: Mapping[str, str]) -> int:
@@ -113,8 +115,9 @@ def record_bases(session: Session, bases: Mapping[str, str]) -> int:
     Returns:
         The number of submissions that must be scored again. A change is logged for everybody.
     """
-    before, held_back = read_bases(session), len(find_held_back(session, bases))
+    before = read_bases(session)
     session.merge(FactRow(name=BASES, value=json.dumps(bases)))
+    held_back = len(find_held_back(session))
     if held_back and before != bases:
         message = f"Documents or rules have changed. Submissions that must be scored again: {held_back}."
         log_event(session, "documents changed", message, public=True)

@@ -29,12 +29,10 @@ def read_scores(document: Mapping[str, Any]) -> dict[str, float | None]:
 
     A Blue Team's numbers are means of CKA, a Red Team's are 1 minus these means.
     """
-    is_blue = document["team"] == "blue"
-    ends = (document.get("ci95") or {}).get("mean") or (None, None)
-    low, high = ends if is_blue else reversed(ends)
-    means = (document.get("mean_cka_debiased"), document.get("mean_cka_calibrated"), low, high)
-    numbers = [mean if is_blue or mean is None else 1 - mean for mean in means]
-    return dict(zip(SCORE_NAMES, (document["score"], *numbers, document.get("score_with_epsilon")), strict=True))
+    means = [document[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
+    numbers = [mean if document["team"] == "blue" or mean is None else 1 - mean for mean in means]
+    ends = document["ci95"]["score"] or (None, None)
+    return dict(zip(SCORE_NAMES, (document["score"], *numbers, *ends, document.get("score_with_epsilon")), strict=True))
 
 
 class UtcTime(TypeDecorator[datetime]):

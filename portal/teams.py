@@ -7,13 +7,13 @@ import hashlib
 import secrets
 from datetime import UTC, datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
-from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow, log_event
+from headstart.portal.tables import TeamRow, log_event
 
 TOKEN_BYTES = 32
 MAX_NAME_LENGTH = 64
@@ -48,30 +48,6 @@ def add_team(session: Session, name: str) -> str:
     return token
 
 
-def revoke_team(session: Session, name: str) -> None:
-    """Shut a team out at once; its submissions and scores stay."""
-    team = find_team(session, name)
-    team.revoked = team.revoked or datetime.now(UTC)
-    log_event(session, "team revoked", f"The team {team.name} may submit nothing more.", team)
-
-
-def remove_team(session: Session, name: str) -> int:
-    """Delete a team with all that it submitted, and return the number of its submissions."""
-    team = find_team(session, name)
-    own = select(SubmissionRow.id).where(SubmissionRow.team_id == team.id)
-    count = session.scalar(select(func.count()).select_from(own.subquery())) or 0
-    # Scorings first: a process that ends one at this moment also writes a line of the log.
-    for row, condition in (
-        (ScoringRow, ScoringRow.submission_id.in_(own)),
-        (EventRow, EventRow.team_id == team.id),
-        (SubmissionRow, SubmissionRow.team_id == team.id),
-        (TeamRow, TeamRow.id == team.id),
-    ):
-        session.execute(delete(row).where(condition))
-    log_event(session, "team removed", f"The team {team.name} was removed with {count} submissions.")
-    return count
-
-
 def find_team(session: Session, name: str) -> TeamRow:
     """Return the team of a name, locked; a UserError if there is none."""
     # The lock lets others write lines of the log about the team. Bytes that are no text cannot be part of a query.
@@ -81,13 +57,6 @@ def find_team(session: Session, name: str) -> TeamRow:
     if team is None:
         raise UserError(f"name: there is no team {name!r}; `teams list` names all")
     return team
-
-
-def list_teams(session: Session) -> list[tuple[TeamRow, int]]:
-    """Return all teams in the order of their names, and the number of submissions of each that were not refused."""
-    valid = (SubmissionRow.team_id == TeamRow.id) & SubmissionRow.problems.is_(None)
-    query = select(TeamRow, func.count(SubmissionRow.id)).outerjoin(SubmissionRow, valid)
-    return [(team, count) for team, count in session.execute(query.group_by(TeamRow.id).order_by(TeamRow.canonical))]
 
 
 def digest(secret: str) -> str:

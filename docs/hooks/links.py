@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -41,7 +42,7 @@ def outward(text: str, page: str, repository: str, warn: Callable[[str], None]) 
     """
 
     def replace(match: re.Match[str]) -> str:
-        path = _join(PurePosixPath("docs", page).parent, match[2])
+        path = PurePosixPath(normpath(PurePosixPath("docs", page).parent / match[2]))
         if path.parts[:1] == ("docs",):
             return f"{match[1]}{match[2].replace('.ipynb', '.md')}{match[3]}"
         if not (ROOT / path).exists():
@@ -51,10 +52,3 @@ def outward(text: str, page: str, repository: str, warn: Callable[[str], None]) 
 
     parts = FENCE.split(text)
     return "".join(part if part.startswith("```") else LINK.sub(replace, part) for part in parts)
-
-
-def _join(folder: PurePosixPath, link: str) -> PurePosixPath:
-    parts: list[str] = []
-    for part in (folder / link).parts:
-        parts = parts[:-1] if part == ".." else [*parts, part]
-    return PurePosixPath(*parts)

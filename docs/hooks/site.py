@@ -11,12 +11,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from headstart.docs.hooks.command_pages import FOLDER as COMMANDS
-from headstart.docs.hooks.command_pages import command_pages
 from headstart.docs.hooks.links import ROOT, as_on_github, outward
 from headstart.docs.hooks.notebook_pages import notebook_page
-from headstart.docs.hooks.python_pages import FOLDER as PYTHON
-from headstart.docs.hooks.python_pages import python_pages
+from headstart.docs.hooks.reference_pages import COMMAND_FOLDER, PYTHON_FOLDER, command_pages, python_pages
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 URLS = PROJECT["project"]["urls"]
@@ -41,7 +38,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     # `repo_url` would have each page ask the repository's host for its stars.
     config.extra["social"] = [{"icon": "fontawesome/brands/github", "link": URLS["Repository"], "name": "Repository"}]
     made = [path for path, _ in _reference()]
-    folders = {f"{folder}/": [path for path in made if path.startswith(folder)] for folder in (COMMANDS, PYTHON)}
+    folders = {
+        f"{folder}/": [path for path in made if path.startswith(folder)] for folder in (COMMAND_FOLDER, PYTHON_FOLDER)
+    }
     config.nav = _fill(config.nav, Path(config.docs_dir), folders)
     return config
 

@@ -7,30 +7,16 @@ from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.contract.challenge import Challenge
+from headstart.contract.challenge import Challenge, challenge_path, read_challenge
 from headstart.contract.dataset_submissions import read_any_submission
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
-from headstart.evaluation.alignment.score_files import (
-    embeddings_name,
-    heatmap_name,
-    print_score,
-    result_names,
-    write_score,
-)
+from headstart.evaluation.alignment.score_files import print_score, write_score
 from headstart.evaluation.alignment.score_log import log_folder
-from headstart.evaluation.alignment.scoring import (
-    CatalogOptions,
-    Embeddings,
-    check_compared,
-    compare,
-    conditions,
-    read_rules,
-    score,
-)
+from headstart.evaluation.alignment.scoring import CatalogOptions, Embeddings, compare, conditions, score
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
-from headstart.output.errors import UserError
-from headstart.output.files import output_folder
+from headstart.output.errors import UserError, require_different
+from headstart.output.files import output_folder, remove_partial
 from headstart.output.printable import print_written
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
 
@@ -85,12 +71,16 @@ def cka(
         raise UserError(f"submission, models: {given} given; give a submission to score, or models to compare")
 
     default = "runs/cka" if layers is None else "runs/cka-layers"
-    names = result_names(measure, submission is not None, figure_formats, save_embeddings)
+    # Files of another measure than the default begin with its name.
+    prefix = "" if measure == DEFAULT_MEASURE else f"{measure}_"
+    heatmap, rows = f"{prefix}heatmap", f"{prefix}embeddings.npz"
+    names = [f"{measure}.json" if prefix else "cka.json" if submission is None else "score.json"]
+    names += [f"{heatmap}.{each}" for each in figure_formats] + ([rows] if save_embeddings else [])
     results = CkaResults(default=default, names=names, output=output, **options)
     log = output_folder("log_dir", log_folder(log_dir, results.path))
 
     other = None if measure == DEFAULT_MEASURE else measure
-    rules = read_rules(challenge)
+    rules = None if challenge is None else read_challenge(challenge_path(challenge))
     if models is not None:
         for_submissions = {"team": team, "log_dir": log_dir, "challenge": challenge}
         _reject(for_submissions, "models are compared; it needs a submission")
@@ -113,11 +103,12 @@ def cka(
         document["digests"]["challenge"] = rules.digest
     document["timings"]["total_seconds"] = time.perf_counter() - start
 
+    remove_partial(results.path / rows)
     files = write_score(document, results, log, embeddings)
-    results.remove_other_formats([heatmap_name(measure)], figure_formats)
+    results.remove_other_formats([heatmap], figure_formats)
     if results.overwrite and not save_embeddings:
         # Embeddings of the overwritten results would not belong to these.
-        (results.path / embeddings_name(measure)).unlink(missing_ok=True)
+        (results.path / rows).unlink(missing_ok=True)
     results.written = [path for path in files if path.suffix not in {".npz", ".jsonl"}]
     print_score(document)
     print_written(files)
@@ -126,12 +117,17 @@ def cka(
 
 
 def _compare_models(models: list[str], layers: list[str] | None, measure: str, results: CkaResults) -> Comparison:
-    """Check a comparison of models, or of layers of the only model."""
-    check_compared(models, layers, results.setup.registry)
+    """Check a comparison of models, or of layers of the only model: there must be two different things to compare."""
+    results.setup.registry.require("models", models)
+    if layers is not None and len(models) != 1:
+        raise UserError(f"models: {len(models)} models are given; give one to compare its layers")
+    option, compared = ("models", models) if layers is None else ("layers", layers)
+    require_different(option, compared, minimum=2)
+
     made_from = {
         "measure": None if measure == DEFAULT_MEASURE else measure,
         "model": layers and models[0],
-        "pairwise/names": layers or models,
+        "pairwise/names": compared,
     }
     return models, made_from, partial(compare, models, layers, measure, results.setup)
 

@@ -18,6 +18,9 @@ from headstart.output.errors import UserError, require_different
 from headstart.output.files import output_file, rewrite_text, write_text
 from headstart.output.printable import printable, say
 
+# Fields that an entry may leave out, and `complete` writes.
+COMPLETED = {"input_size", "output_dim"}
+
 
 def cka_registry(
     make: list[str] | str | None = None,
@@ -66,13 +69,13 @@ def cka_registry(
     names = list(known.entries) if models is None else models
     known.require("models", names)
     require_different("models", names)
+    incomplete = [name for name in names if not known.entries[name].model_fields_set >= COMPLETED]
     if not check:
-        written = {entry["model_name"]: entry for entry in _read_entries(path)[1]}
-        names = [name for name in names if complete and _is_incomplete(written[name])]
+        names = incomplete if complete else []
 
     widths, failures = _run_all(known, names, random_weights, allow_modules or [])
     if complete:
-        _complete(path, widths)
+        _complete(path, {name: width for name, width in widths.items() if name in incomplete})
     if failures:
         listed = ", ".join(map(printable, failures))
         raise UserError(f"registry: {len(failures)} of {len(names)} entries of {str(path)!r} fail: {listed}")
@@ -134,26 +137,15 @@ def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str
     return width
 
 
-def _is_incomplete(entry: Mapping[str, Any]) -> bool:
-    return "input_size" not in entry or "output_dim" not in entry
-
-
-def _read_entries(path: Path) -> tuple[Any, list[dict[str, Any]]]:
-    """Read a checked registry of either form as JSON, and return the document and its entries."""
-    document = parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
-    return document, document if isinstance(document, list) else document["models"]
-
-
 def _complete(path: Path, widths: Mapping[str, int]) -> None:
-    """Write widths into a registry, and keep everything else."""
-    document, entries = _read_entries(path)
-    completed = 0
+    """Write what entries leave out into a registry, and keep everything else; widths are those of these entries."""
+    document = parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
+    entries = document if isinstance(document, list) else document["models"]
     for entry in entries:
-        if entry["model_name"] in widths and _is_incomplete(entry):
+        if (name := entry["model_name"]) in widths:
             side = entry["preprocess"]["crop"]
             entry.setdefault("input_size", [side, side])
-            entry.setdefault("output_dim", widths[entry["model_name"]])
-            completed += 1
-    if completed:
+            entry.setdefault("output_dim", widths[name])
+    if widths:
         rewrite_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    say(f"completed {completed} of {len(entries)} entries in {path}")
+    say(f"completed {len(widths)} of {len(entries)} entries in {path}")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
@@ -88,7 +87,7 @@ def cka_search(
     with explain_embedding_errors(names):
         check_size(int(size), len(entries), "models" if team == "blue" else "stimuli")
     divided = [each.dataset_name for each in stimuli] if team == "blue" else names
-    division = hold_out(held_out, team, divided, int(seed))
+    parts = hold_out(held_out, team, divided, int(seed))
 
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
     tried = STEPS[team] if steps is None else int(steps)
@@ -101,13 +100,16 @@ def cka_search(
     # Before the search, because it finds out at once where hardly any submission has a score.
     with explain_embedding_errors(names):
         random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
-    if division is None:
+    if parts is None:
         found = _search(whole, names, header)
     else:
-        seen, unseen = division.divide(embeddings)
+        items = "stimuli" if team == "blue" else "models"
+        seen, unseen = (_select(embeddings, items, part) for part in parts)
         found = _search(scores_of(seen, team, measure), list(seen), header)
-        both = [_score(part, found.members, team, measure) for part in (seen, unseen)]
-        held = {"held_out": {"asked": held_out, **division.describe(*both)}}
+        scores = [_score(part, found.members, team, measure) for part in (seen, unseen)]
+        counts = {"of": items, "n_seen": len(parts[0]), "n_held_out": len(parts[1])}
+        both = dict(zip(("score_seen", "score_held_out"), scores, strict=True))
+        held = {"held_out": {"asked": held_out, **counts, **both}}
 
     digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
     result = {"score": _score(embeddings, found.members, team, measure), **held, "random": random}
@@ -151,13 +153,17 @@ def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) 
     return found
 
 
+def _select(embeddings: Embeddings, items: str, indices: Indices) -> Embeddings:
+    """Return the embeddings of some of the stimuli, or by some of the models."""
+    if items == "stimuli":
+        return {name: each[indices] for name, each in embeddings.items()}
+    names = list(embeddings)
+    return {names[i]: embeddings[names[i]] for i in indices}
+
+
 def _score(embeddings: Embeddings, members: Sequence[int], team: str, measure: str) -> float:
     """Score a submission, given by indices, on some stimuli or by some models."""
-    if team == "blue":
-        names = list(embeddings)
-        compared = {names[i]: embeddings[names[i]] for i in members}
-    else:
-        compared = {name: each[list(members)] for name, each in embeddings.items()}
+    compared = _select(embeddings, "models" if team == "blue" else "stimuli", np.array(members))
     with explain_embedding_errors(list(compared)):
         mean = mean_over_pairs(SIMILARITY_MEASURES[measure].pairwise(compared.values())[0])
     return mean if team == "blue" else 1 - mean
@@ -199,43 +205,8 @@ def print_search(document: dict[str, Any], pool: int, title: str) -> None:
     )
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """A division of stimuli, or of models, into those that a search sees and those that it does not.
-
-    Attributes:
-        items: Kind of the items to divide: `stimuli` or `models`.
-        seen: Indices of those that the search sees, ascending.
-        unseen: Indices of the others, ascending.
-    """
-
-    items: str
-    seen: Indices
-    unseen: Indices
-
-    def divide(self, embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
-        """Return the seen and the unseen part of embeddings."""
-        parts = (self.seen, self.unseen)
-        if self.items == "stimuli":
-            seen, unseen = ({name: each[part] for name, each in embeddings.items()} for part in parts)
-        else:
-            names = list(embeddings)
-            seen, unseen = ({names[i]: embeddings[names[i]] for i in part} for part in parts)
-        return seen, unseen
-
-    def describe(self, score_seen: float, score_unseen: float) -> dict[str, Any]:
-        """Return the division and both scores as JSON values."""
-        return {
-            "of": self.items,
-            "n_seen": len(self.seen),
-            "n_held_out": len(self.unseen),
-            "score_seen": score_seen,
-            "score_held_out": score_unseen,
-        }
-
-
-def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: int) -> HeldOut | None:
-    """Divide stimuli or models into a part that a search sees and a part that it does not.
+def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: int) -> tuple[Indices, Indices] | None:
+    """Return the indices, ascending, of the stimuli or models that a search sees, and of those that it does not.
 
     Args:
         option: Share that is held out, sampled at random; or names of what is held out; 0 for nothing.
@@ -269,4 +240,4 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
             f"held_out: {option} leaves {len(seen)} {items} to choose by and {len(unseen)} held out; "
             f"each takes {LEAST} or more"
         )
-    return HeldOut(items, seen, unseen)
+    return seen, unseen

@@ -2,7 +2,6 @@
 
 import os
 import posixpath
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
@@ -13,7 +12,8 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from headstart.contract.documents import read_catalog, read_registry
-from headstart.contract.submissions import Submission, read_submission
+from headstart.contract.schema import Track
+from headstart.contract.submissions import Submission, check_submission
 from headstart.evaluation.alignment.scoring import Embeddings, ScoringSetup, score
 from headstart.evaluation.embeddings import Extraction, networks_of
 from headstart.output.errors import UserError
@@ -112,7 +112,7 @@ def score_on_modal(
 
 
 def score_remotely(
-    submission: bytes, team: str, options: dict[str, Any], epsilon: float | None = None
+    submission: bytes, team: Track, options: dict[str, Any], epsilon: float | None = None
 ) -> dict[str, Any]:
     """Score the content of a submission's file; this runs on Modal.
 
@@ -129,10 +129,7 @@ def score_remotely(
         registry = read_registry(Path(REGISTRY))
         # The caller has checked the size.
         catalog = read_catalog(Path(CATALOG), Path(CATALOG).stat().st_size)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "submission.json"
-            path.write_bytes(submission)
-            checked = read_submission(path, registry, catalog, team, max_bytes=len(submission))  # type: ignore[arg-type]
+        checked = check_submission(submission, "submission", registry, catalog, team)
         document, _ = score(checked, ScoringSetup(registry, catalog, Extraction(**options)), epsilon)
     except Exception as error:
         if isinstance(error, UserError) or type(error).__name__ == "UserError":

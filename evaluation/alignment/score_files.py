@@ -1,9 +1,9 @@
 """The files of a score, its record in the log, and its printed summary."""
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
@@ -16,7 +16,7 @@ from headstart.evaluation.alignment.score_log import append_score
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.output.figures import save
-from headstart.output.files import remove_partial, replacing
+from headstart.output.files import write_together
 from headstart.output.printable import say
 from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import format_number, print_table
@@ -25,35 +25,6 @@ from headstart.output.tables import format_number, print_table
 MOST_PRINTED = 10
 # Keys that are in the score's own file alone, and not in the log.
 NOT_LOGGED = {"pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}
-
-
-def result_names(measure: str, scored: bool, figure_formats: Sequence[str], embeddings: bool) -> list[str]:
-    """Return the names of the files of a result; those of another measure than the default begin with its name.
-
-    Args:
-        measure: Name of the measure.
-        scored: Whether it is the score of a submission.
-        figure_formats: File formats of the heatmap.
-        embeddings: Whether the embeddings are written, too.
-
-    Returns:
-        The names of the document, the heatmaps and the embeddings.
-    """
-    document = f"{measure}.json"
-    if measure == DEFAULT_MEASURE:
-        document = "score.json" if scored else "cka.json"
-    heatmaps = [f"{heatmap_name(measure)}.{each}" for each in figure_formats]
-    return [document, *heatmaps, *([embeddings_name(measure)] if embeddings else [])]
-
-
-def heatmap_name(measure: str) -> str:
-    """Return the name of the heatmap without the ending."""
-    return "heatmap" if measure == DEFAULT_MEASURE else f"{measure}_heatmap"
-
-
-def embeddings_name(measure: str) -> str:
-    """Return the name of the file of embeddings."""
-    return "embeddings.npz" if measure == DEFAULT_MEASURE else f"{measure}_embeddings.npz"
 
 
 def write_score(
@@ -65,7 +36,7 @@ def write_score(
 
     Args:
         document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
-        results: Where they are written, by names as for `result_names`.
+        results: Where they are written: the document under the first name, embeddings as `.npz`, else the heatmap.
         log: Folder of the log.
         embeddings: `[stimuli, width]` by model or layer; `%`, `/` and `\` in a name become `%25`, `%2F` and `%5C`.
 
@@ -75,25 +46,23 @@ def write_score(
     Raises:
         UserError: A folder cannot be written.
     """
+    writers: dict[str, Callable[[Path], object]] = {}
+    for name in results.names[1:]:
+        form = name.rpartition(".")[2]
+        is_figure = form != "npz"
+        writers[name] = partial(_plot_heatmap, document, form) if is_figure else partial(_write_arrays, embeddings)
+    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+    writers[results.names[0]] = partial(Path.write_text, data=text)
+    with results.writable():
+        write_together(results.path, writers)
+
     paths = [results.path / name for name in results.names]
-    with results.writable(), ExitStack() as stack:
-        results.path.mkdir(parents=True, exist_ok=True)
-        remove_partial(results.path / embeddings_name(_measure(document)))
-
-        partials = [stack.enter_context(replacing(path)) for path in paths]
-        partials[0].write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
-        for path, partial in zip(paths[1:], partials[1:], strict=True):
-            if path.suffix == ".npz":
-                _write_arrays(partial, embeddings)
-            else:
-                _plot_heatmap(document, partial, path.suffix[1:])
-
     return [*paths, append_score(log, _log_record(document, results.path))] if "team" in document else paths
 
 
-def _plot_heatmap(document: Mapping[str, Any], path: Path, figure_format: str) -> None:
+def _plot_heatmap(document: Mapping[str, Any], form: str, path: Path) -> None:
     pairwise, label = document["pairwise"], SIMILARITY_MEASURES[_measure(document)].title
-    save(plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), label), path, figure_format)
+    save(plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), label), path, form)
 
 
 def _log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -157,7 +126,7 @@ def _measure(document: Mapping[str, Any]) -> str:
     return str(document.get("measure", DEFAULT_MEASURE))
 
 
-def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _write_arrays(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
     """Write arrays as `numpy.savez` does, but reproducibly, and without names that lead out of a folder."""
     with ZipFile(path, "w") as archive:
         for name, array in arrays.items():

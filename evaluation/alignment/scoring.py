@@ -13,7 +13,7 @@ from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
 from headstart.contract import documents
-from headstart.contract.challenge import Challenge, challenge_path, read_challenge
+from headstart.contract.challenge import Challenge
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import CONTRACT_VERSION, Stimulus
 from headstart.contract.stimulus_files import locate_stimuli
@@ -27,7 +27,7 @@ from headstart.metrics.similarity.cka import read_and_multiply
 from headstart.metrics.similarity.cka_jackknife import jackknife
 from headstart.metrics.similarity.cka_null import calibrate
 from headstart.metrics.similarity.permutation_moments import SEED
-from headstart.output.errors import UserError, require_different
+from headstart.output.errors import UserError
 
 # Float32 `[stimuli, width]`, by name of the model or layer.
 Embeddings = dict[str, Any]
@@ -132,28 +132,10 @@ def conditions(names: Sequence[str], setup: ScoringSetup, rules: Challenge | Non
     }
 
 
-def read_rules(challenge: str | None) -> Challenge | None:
-    """Read the challenge whose rules submissions have to keep, if there is one."""
-    return None if challenge is None else read_challenge(challenge_path(challenge))
-
-
-def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry: Registry) -> None:
-    """Check the models or layers of a comparison, as for `compare`.
-
-    Raises:
-        UserError: A model is unknown, or there are not two different things to compare.
-    """
-    registry.require("models", models)
-    if layers is not None and len(models) != 1:
-        raise UserError(f"models: {len(models)} models are given; give one to compare its layers")
-    option, compared = ("models", models) if layers is None else ("layers", layers)
-    require_different(option, compared, minimum=2)
-
-
 def compare(
     models: Sequence[str], layers: Sequence[str] | None, measure: str, setup: ScoringSetup
 ) -> tuple[dict[str, Any], Embeddings]:
-    """Compare models, or layers of one model, on the whole catalog, after `check_compared`.
+    """Compare models, or layers of one model, on the whole catalog.
 
     Args:
         models: Models of the registry.
@@ -323,10 +305,7 @@ def cka_and_certainty(
         "ci95": {"mean": mean, "low": _to_lists(intervals.low), "high": _to_lists(intervals.high)},
     }
     if epsilon is not None:
-        certainty |= {
-            "epsilon": epsilon,
-            "mean_cka_with_epsilon": mean_over_pairs(products.cka_with_epsilon(epsilon)),
-        }
+        certainty |= {"epsilon": epsilon, "mean_cka_with_epsilon": mean_over_pairs(products.cka_with_epsilon(epsilon))}
     return cka.biased, cka.debiased, certainty
 
 

@@ -10,8 +10,7 @@ from zipfile import is_zipfile
 from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from headstart.evaluation.challenge_bundle import codabench, evalai
-from headstart.evaluation.challenge_bundle.archives import write_zip
-from headstart.evaluation.challenge_bundle.material import Material
+from headstart.evaluation.challenge_bundle.material import Material, write_zip
 from headstart.evaluation.challenge_bundle.wheel import WHEEL, describe_container, pack_wheel
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_folder, write_together

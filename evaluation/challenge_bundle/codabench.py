@@ -5,8 +5,7 @@ A competition has one leaderboard, and its phases come one after the other, so t
 
 from headstart.contract.challenge import TeamRules
 from headstart.contract.schema import Track
-from headstart.evaluation.challenge_bundle.archives import Files
-from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Material, read_yaml, yaml_bytes
+from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Files, Material, read_yaml, yaml_bytes
 
 
 def competitions(material: Material) -> dict[str, Files]:

@@ -3,8 +3,7 @@
 from textwrap import shorten
 from typing import Any
 
-from headstart.evaluation.challenge_bundle.archives import Files
-from headstart.evaluation.challenge_bundle.material import Material, read_yaml, yaml_bytes
+from headstart.evaluation.challenge_bundle.material import Files, Material, read_yaml, yaml_bytes
 
 # EvalAI needs an end, and its own number for any number.
 FOREVER, ANY_NUMBER = "2099-12-31 23:59:59", 100_000

@@ -1,14 +1,19 @@
 """The material of every platform's bundle: the challenge's documents and files, the scoring program, the pages."""
 
+from __future__ import annotations
+
 import io
 import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any, get_args
+from typing import IO, Any, TypeAlias, Union, get_args
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import yaml
 from PIL import Image
@@ -18,7 +23,6 @@ from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import Track
 from headstart.contract.stimulus_files import locate_stimuli
 from headstart.evaluation.challenge_bundle import scoring_program
-from headstart.evaluation.challenge_bundle.archives import Files
 from headstart.modules.networks.spec import CUSTOM
 from headstart.output.errors import UserError
 
@@ -26,6 +30,8 @@ PROGRAM = "scoring_program.py"
 DOCUMENTS = ("rules.yaml", "registry.json", "catalog.jsonl")
 PAGES = ("overview.html", "evaluation.html", "submission.html", "terms.html")
 TEMPLATES = Path(__file__).parent / "templates"
+# What is in a zip file, by name: bytes, a file on the disk, or another zip file.
+Files: TypeAlias = Mapping[str, Union[bytes, Path, "Files"]]
 
 
 @dataclass(frozen=True)
@@ -135,3 +141,25 @@ def yaml_bytes(document: dict[str, Any]) -> bytes:
 def _in_utc(time: datetime) -> str:
     """Write a time in UTC as both platforms read it: they ignore a time zone that is written beside it."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def write_zip(target: Path | IO[bytes], files: Files) -> None:
+    """Write a zip file; files are copied in pieces, so that data sets may be larger than the memory.
+
+    Args:
+        target: Where to, a path or a stream.
+        files: Its content.
+    """
+    with ZipFile(target, "w") as archive:
+        for name, content in sorted(files.items()):
+            # Every member has the date with which ZIP's calendar begins.
+            member = ZipInfo(name)
+            member.compress_type, member.external_attr = ZIP_DEFLATED, 0o644 << 16
+            with archive.open(member, "w", force_zip64=not isinstance(content, bytes)) as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                elif isinstance(content, Path):
+                    with content.open("rb") as source:
+                        shutil.copyfileobj(source, file)
+                else:
+                    write_zip(file, content)

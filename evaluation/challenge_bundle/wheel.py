@@ -9,8 +9,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 
 import headstart
-from headstart.evaluation.challenge_bundle.archives import write_zip
-from headstart.evaluation.challenge_bundle.material import fill
+from headstart.evaluation.challenge_bundle.material import fill, write_zip
 from headstart.output.errors import UserError
 from headstart.output.import_paths import OWN, ROOT
 

@@ -17,8 +17,7 @@ from headstart.portal.database import UNAVAILABLE
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import Entry, count_submissions, find_public_score, rank_teams, read_records
 from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, event_as_json, read_log
-from headstart.portal.web.security import Caller, Visitor
-from headstart.portal.web.state import PortalDependency
+from headstart.portal.web.state import Caller, PortalDependency, Visitor
 
 router, monitoring = APIRouter(prefix="/api"), APIRouter()
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]

@@ -2,9 +2,11 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -13,18 +15,38 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge_rules import count_on_day
 from headstart.contract.schema import Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.intake import counts_against_quota
+from headstart.portal.queue import counts_against_quota
 from headstart.portal.submissions import PAGE_LENGTH, rank_teams
 from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow, read_log
 from headstart.portal.teams import find_by_token
 from headstart.portal.web.api import Before, Number, read_submission, read_submissions
-from headstart.portal.web.responses import COOKIE, render
-from headstart.portal.web.security import Visitor, require_own_form
-from headstart.portal.web.state import Portal, PortalDependency
+from headstart.portal.web.state import COOKIE, Portal, PortalDependency, Visitor, form_proof, require_own_form
 
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 router = APIRouter(default_response_class=HTMLResponse)
 Text = Annotated[str, Form()]
 LOGIN_SECONDS = 14 * 24 * 3600
+
+
+def render(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> HTMLResponse:
+    """Render a page.
+
+    Args:
+        request: The request.
+        name: Name of the template.
+        team: The team that is logged in.
+        status: Status of HTTP.
+        context: Further values of the template.
+    """
+    portal: Portal = request.app.state.portal
+    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path, "proof": form_proof(request)}
+    return HTMLResponse(TEMPLATES.get_template(name).render(team=team, **shared, **context), status)
 
 
 @router.get("/")

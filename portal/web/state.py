@@ -1,6 +1,12 @@
-"""The state of a running server: the challenge, the database, limits, and how documents arrive."""
+"""The state of a running server: the challenge, the database, limits, how documents arrive, and who sends them.
+
+Programs send the token of their team, and cookies open nothing for them. Browsers keep the token as a cookie, which no
+script and no other site can read or use.
+"""
 
 import asyncio
+import hashlib
+import hmac
 import re
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -18,12 +24,14 @@ from headstart.contract.problems import Problem
 from headstart.contract.schema import Track
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents
-from headstart.portal.intake import Receipt, find_problems, is_closed, store_submission
-from headstart.portal.queue import limit_problems
+from headstart.portal.queue import Receipt, find_problems, is_closed, limit_problems, store_submission
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import record_bases
 from headstart.portal.tables import TeamRow
+from headstart.portal.teams import find_by_token
 
+COOKIE = "headstart_token"
+PROGRAM_PATHS = ("/api/", "/health", "/metrics")
 WRONG_TOKENS_PER_MINUTE = 20
 WAIT = {"Retry-After": "30"}
 MAX_WAIT_SECONDS = 60.0
@@ -128,3 +136,52 @@ def find_portal(request: Request) -> Portal:
 
 
 PortalDependency = Annotated[Portal, Depends(find_portal)]
+
+
+def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
+    """Return the team of a page's cookie or of a program's token; None without either.
+
+    Raises:
+        HTTPException: There were too many wrong tokens from this address within a minute.
+    """
+    token = request.cookies.get(COOKIE, "")
+    if request.url.path.startswith(PROGRAM_PATHS):
+        scheme, _, sent = request.headers.get("authorization", "").partition(" ")
+        token = sent.strip() if scheme.lower() == "bearer" else ""
+    team = find_by_token(portal.database, token) if token else None
+    if token and team is None:
+        portal.count("wrong tokens", request, None)
+    return team
+
+
+Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
+
+
+def calling_team(team: Visitor) -> TeamRow:
+    """Return the team of a program's request.
+
+    Raises:
+        HTTPException: The header has no valid token.
+    """
+    if team is None:
+        raise HTTPException(401, "The header Authorization has no valid token.", {"WWW-Authenticate": "Bearer"})
+    return team
+
+
+Caller = Annotated[TeamRow, Depends(calling_team)]
+
+
+def form_proof(request: Request) -> str:
+    """Return the hidden field of forms, which only a page of this portal can know; empty without a cookie."""
+    cookie = request.cookies.get(COOKIE, "")
+    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest() if cookie else ""
+
+
+def require_own_form(request: Request, proof: str) -> None:
+    """Check that a form came from a page of this portal.
+
+    Raises:
+        HTTPException: Its hidden field is wrong.
+    """
+    if not (proof and hmac.compare_digest(form_proof(request).encode(), proof.encode())):
+        raise HTTPException(403, "The form belongs to another session. Log in, open the form again and send it again.")

@@ -69,6 +69,16 @@ def test_local_copies(tmp_path: Path, read: Read) -> None:
     assert read(save(tmp_path / "copy", rows, "parquet")).models == ("one", "two")
 
 
+def test_one_split_of_the_size_of_a_file(tmp_path: Path, read: Read) -> None:
+    datasets = pytest.importorskip("datasets")
+    made = datasets.Dataset.from_list(BLUE)
+    datasets.DatasetDict({"spring": made, "autumn": made}).save_to_disk(str(tmp_path / "splits"))
+    assert "has the splits spring, autumn; a submission has one" in refusal(read, tmp_path / "splits")
+    folder = save(tmp_path / "copy", RED, "parquet")
+    assert read(folder, max_bytes=len(read(folder).content)).team == "red"
+    assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder, max_bytes=100)
+
+
 def test_folders_named_as_a_reader_of_datasets_or_a_pattern(
     tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,32 +94,13 @@ def test_folders_named_as_a_reader_of_datasets_or_a_pattern(
 
 def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read) -> None:
     cases: list[tuple[list[dict[str, Any]], str]] = [
-        ([{**BLUE[0], "model_name": "four"}, BLUE[1]], '/models/0/model_name "four": not in the model registry'),
-        (
-            [{**BLUE[0], "layer_name": "head"}, BLUE[1]],
-            '/models/0/layer_name "head": disagrees with the registry: "fc"',
-        ),
-        ([BLUE[0]], "must have at least 2 items, not 1"),
+        ([{**BLUE[0], "layer_name": "head"}, BLUE[1]], '/models/0/layer_name "head": disagrees with the registry'),
         ([{**RED[0], "label": 1}, RED[1]], "it has dataset_name, image_identifier, label"),
         ([{"name": "one"}], "must have the columns model_name, layer_name, source (Blue Team) or dataset_name, image"),
         ([{"model_name": 1}, {"model_name": 2}], "/models/0/model_name 1: must be a valid string"),
     ]
     for number, (rows, words) in enumerate(cases):
         assert words in refusal(read, save(tmp_path / f"{number}", rows, "parquet"))
-
-
-def test_several_splits(tmp_path: Path, read: Read) -> None:
-    datasets = pytest.importorskip("datasets")
-    made = datasets.Dataset.from_list(BLUE)
-    datasets.DatasetDict({"spring": made, "autumn": made}).save_to_disk(str(tmp_path / "copy"))
-    assert "has the splits spring, autumn; a submission has one" in refusal(read, tmp_path / "copy")
-
-
-def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
-    folder = save(tmp_path / "copy", RED, "parquet")
-    size = len(read(folder).content)
-    assert read(folder, max_bytes=size).team == "red"
-    assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder, max_bytes=100)
 
 
 def test_names_on_the_hub(read: Read) -> None:

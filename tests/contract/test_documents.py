@@ -14,14 +14,13 @@ import pytest
 from headstart.contract.documents import catalog_path, read_catalog, read_registries, read_registry, registry_path
 from headstart.contract.problems import ContractError, Problem
 from headstart.output.errors import UserError
+from headstart.tests.material.arena import make_entry
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def entry(name: str, **changes: Any) -> dict[str, Any]:
-    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
-    fields = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
-    return {"model_name": name, **fields, "input_size": [64, 64], "preprocess": preprocess, **changes}
+    return make_entry(name, "head", "pool", 8, **changes)
 
 
 def stimulus(identifier: str, dataset: str = "photos") -> str:
@@ -73,13 +72,10 @@ def test_several_registries_find_weights_from_their_own_folders(tmp_path: Path) 
     assert together.weights_file("first plain") is None
     assert together.sha256 != read_registries(paths[::-1]).sha256
     assert read_registries(paths[:1]).sha256 == read_registry(paths[0]).sha256
-
-
-def test_several_registries_with_one_name(tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("first.json", "second.json")]
+    # None may have a name of another's.
     for path, name in zip(paths, ("Model", "model"), strict=True):
         path.write_text(json.dumps([entry(name)]))
-    with pytest.raises(UserError, match=r"^registry: 'model' is in .*first.json' and in .*second.json'"):
+    with pytest.raises(UserError, match=r"^registry: 'model' is in .*second/registry.json' and in .*first/"):
         read_registries(paths)
     with pytest.raises(UserError, match=r"^registry: an empty list"):
         read_registries([])
@@ -123,7 +119,7 @@ def test_absent_and_too_large_documents(tmp_path: Path) -> None:
             read(path)
 
 
-def test_catalog(tmp_path: Path) -> None:
+def test_catalog_whose_lines_end_with_a_line_feed_alone(tmp_path: Path) -> None:
     lines = [stimulus("b/2.png"), "", stimulus("a/1.png", "other"), "  \t", stimulus("é.png") + "\r"]
     content = ("\n".join(lines) + "\n\n").encode()
     catalog = read_catalog(write(tmp_path, content))
@@ -133,39 +129,27 @@ def test_catalog(tmp_path: Path) -> None:
         ("photos", "é.png"),
     ]
     assert catalog.sha256 == hashlib.sha256(content).hexdigest()
-
-
-def test_lines_of_a_catalog_end_with_a_line_feed_alone(tmp_path: Path) -> None:
     problems = catalog_problems(tmp_path, stimulus("a\u2028.png"), stimulus("b.png"), stimulus("c\u2029.png"))
     assert [problem.rule.partition(":")[0] for problem in problems] == ["line 1", "line 3"]
     assert all("no backslashes, control or invisible characters" in problem.rule for problem in problems)
 
 
 def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
-    problems = catalog_problems(
-        tmp_path,
-        stimulus("a.png"),
-        "",
-        stimulus("../a.png"),
-        '{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}',
-        "[]",
-        b'{"dataset_name": "photos", "image_identifier": "\xff"}',
-        '{"dataset_name": "photos"',
-        '{"dataset_name": "photos"}, {}',
-        '{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}',
-        stimulus("a.png"),
-    )
-    lines = [(int(problem.rule.split(":")[0].removeprefix("line ")), problem.pointer) for problem in problems]
-    assert lines == [
-        (3, "/image_identifier"),
-        (4, "/dataset_name"),
-        (5, ""),
-        (6, ""),
-        (7, ""),
-        (8, ""),
-        (9, "/label"),
-        (10, ""),
+    lines: list[tuple[str | bytes, str | None]] = [
+        (stimulus("a.png"), None),
+        ("", None),
+        (stimulus("../a.png"), "/image_identifier"),
+        ('{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}', "/dataset_name"),
+        ("[]", ""),
+        (b'{"dataset_name": "photos", "image_identifier": "\xff"}', ""),
+        ('{"dataset_name": "photos"', ""),
+        ('{"dataset_name": "photos"}, {}', ""),
+        ('{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}', "/label"),
+        (stimulus("a.png"), ""),
     ]
+    problems = catalog_problems(tmp_path, *(line for line, _ in lines))
+    expected = [(f"line {number}", pointer) for number, (_, pointer) in enumerate(lines, 1) if pointer is not None]
+    assert [(problem.rule.partition(":")[0], problem.pointer) for problem in problems] == expected
 
 
 def test_stimuli_that_come_twice(tmp_path: Path) -> None:
@@ -191,15 +175,10 @@ def test_datasets_whose_roots_one_variable_would_name(tmp_path: Path) -> None:
         assert problems == [Problem("/dataset_name", f'"{other}"', rule)]
 
 
-def test_limit_of_a_catalog(tmp_path: Path) -> None:
-    path = write(tmp_path, "\n".join([stimulus("a.png"), stimulus("b.png")]).encode())
-    size = path.stat().st_size
-    assert len(read_catalog(path, size).stimuli) == 2
-    with pytest.raises(ContractError, match=rf"larger than the limit of {size - 1} bytes; max_catalog_bytes raises it"):
-        read_catalog(path, size - 1)
-
-
-def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> None:
+def test_problems_of_a_catalog_of_nothing_and_of_something_else(tmp_path: Path) -> None:
+    for content in ("", "\n \n"):
+        (problem,) = catalog_problems(tmp_path, content)
+        assert problem.rule == "is empty; one line per stimulus is needed"
     problems = catalog_problems(tmp_path, *["x"] * 5000)
     assert len(problems) == 1001
     assert problems[-1].rule == "lines after line 1000 were not read"
@@ -219,12 +198,6 @@ def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert peak < 2 * path.stat().st_size
     assert catalog.stimuli[count - 1].image_identifier == f"{'n' * 40}/{count - 1:08}.JPEG"
-
-
-def test_empty_catalog(tmp_path: Path) -> None:
-    for content in ("", "\n \n"):
-        (problem,) = catalog_problems(tmp_path, content)
-        assert problem.rule == "is empty; one line per stimulus is needed"
 
 
 def test_choice_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,10 @@ from headstart.tests.material.contract_documents import make_catalog, make_regis
 MODELS = ["resnet50", "vit_tiny", "caf\u00e9"]
 STIMULI = [{"dataset_name": "photos", "image_identifier": f"{name}.png"} for name in "abc"]
 SCALARS = [None, True, 0, -1.5, "", "timm", "../a", "./a.png", "\x1b", "1.0", "2.0", *MODELS]
+GOOD: dict[str, list[Any]] = {
+    "models": [*MODELS, *({"model_name": name, "source": "timm"} for name in MODELS)],
+    "differentiating_images": STIMULI,
+}
 KEYS = ["models", "differentiating_images", "contract_version", "model_name", "source", "model_parameters"]
 KEYS += ["dataset_name", "image_identifier", "x/~\x1b"]
 
@@ -39,20 +43,13 @@ def random_value(source: random.Random, depth: int = 0) -> Any:
     return {source.choice(KEYS): random_value(source, depth + 1) for _ in range(source.randrange(4))}
 
 
-def random_entries(source: random.Random) -> Any:
-    """Return one to four entries, most of them valid."""
-    good: list[Any] = [*MODELS, *({"model_name": name, "source": "timm"} for name in MODELS)]
-    key = source.choice(["models", "differentiating_images"])
-    choices = good if key == "models" else STIMULI
-    return {
-        key: [
-            random_value(source, 3) if source.random() < 0.2 else source.choice(choices)
-            for _ in range(source.randrange(1, 5))
-        ]
-    }
-
-
-VALUES = [random_value, random_entries]
+def random_document(source: random.Random) -> Any:
+    """Return any value, or one to four entries, most of them valid."""
+    if source.random() < 0.5:
+        return random_value(source)
+    key = source.choice(list(GOOD))
+    entries = [random_value(source, 3) if source.random() < 0.2 else source.choice(GOOD[key]) for _ in range(4)]
+    return {key: entries[: source.randrange(1, 5)]}
 
 
 def test_random_values_and_bytes(tmp_path: Path) -> None:
@@ -61,7 +58,7 @@ def test_random_values_and_bytes(tmp_path: Path) -> None:
     for of_bytes in (False, True):
         outcomes = []
         for _ in range(600):
-            damaged = bytearray(content if of_bytes else json.dumps(source.choice(VALUES)(source)).encode())
+            damaged = bytearray(content if of_bytes else json.dumps(random_document(source)).encode())
             if of_bytes:
                 for _ in range(source.randrange(4)):
                     damaged[source.randrange(len(damaged))] = source.randrange(256)

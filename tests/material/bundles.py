@@ -39,16 +39,12 @@ class Host:
         path.write_text(yaml.safe_dump({"name": "owls", "title": "Owls", "teams": {"blue": {}, "red": {}}} | fields))
         return str(path)
 
-    def write_submission(self, team: str, document: Any = None) -> Path:
-        path = self.folder / f"{team}.json"
-        path.write_text(json.dumps(document or self.documents[team]))
-        return path
-
     def score(self, team: str) -> dict[str, Any]:
         """Score by the command, as a participant would at home."""
         options = [f"--challenge={RULES}", *self.options()[:2], "--logger=false", "--overwrite=true"]
-        output = self.folder / "scores"
-        main(["cka", f"--submission={self.write_submission(team)}", f"--output={output}", *options])
+        submission, output = self.folder / f"{team}.json", self.folder / "scores"
+        submission.write_text(json.dumps(self.documents[team]))
+        main(["cka", f"--submission={submission}", f"--output={output}", *options])
         document: dict[str, Any] = json.loads((output / "score.json").read_text())
         return document
 

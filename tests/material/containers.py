@@ -71,12 +71,11 @@ class Image:
         return output
 
 
-def make_image(root: Path, installs: bool) -> Image:
+def make_image(root: Path) -> Image:
     """Do what the file says, in order. What it runs beside the installation is Debian's: a user, and a folder.
 
     Args:
-        root: An empty folder.
-        installs: Whether to install, into a new environment that finds this one's packages, but not the suite.
+        root: An empty folder. The new environment in it finds this one's packages, but not the suite.
     """
     image, entry = Image(root, root), list[str]()
     for name, rest in read_instructions():
@@ -87,7 +86,7 @@ def make_image(root: Path, installs: bool) -> Image:
             case "COPY":
                 *sources, target = rest.split()
                 _copy(sources, image.folder / target)
-            case "RUN" if installs and "pip install" in rest:
+            case "RUN" if "pip install" in rest:
                 _install(image, shlex.split(rest))
             case "ENV":
                 variable, _, value = rest.partition("=")

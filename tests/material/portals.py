@@ -2,20 +2,27 @@
 
 import json
 import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 import yaml
 from fastapi.testclient import TestClient
 
 from headstart.contract.challenge import CHALLENGE
 from headstart.contract.documents import Catalog, Registry
+from headstart.contract.stimulus_table import StimulusTable
 from headstart.portal import admin
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
 from headstart.portal.queue import Job, claim, finish
+from headstart.portal.serve import server_config
 from headstart.portal.settings import Settings
 from headstart.portal.teams import add_team
 from headstart.portal.web.app import create_app
@@ -122,9 +129,24 @@ class Site:
         admin.main([*options, "--held_out_registry=null", *words])
 
 
+@contextmanager
+def serve_portal(settings: Settings) -> Iterator[str]:
+    """Serve a portal from this process at a free port, and yield its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(server_config(create_app(settings)))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()
+
+
 def make_documents(held_out: bool = False, **changes: Any) -> Documents:
     """Build documents without models and stimuli."""
-    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), (), "")
+    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), StimulusTable(), "")
     rules = CHALLENGE.validate_python({**RULES, **changes})
     keys = ("blue/public", "red/public", *(("blue/held_out",) if held_out else ()))
     return Documents(rules, registry, catalog, dict.fromkeys(keys, (registry, catalog)), {})

@@ -74,7 +74,7 @@ def test_everything_is_exported_and_shown(
     site.admin("export", str(tmp_path / "out"))
     paths = sorted((tmp_path / "out").iterdir())
     assert [path.name for path in paths] == [
-        *("leaderboard_blue.csv", "leaderboard_red.csv", "log.jsonl", "submissions.jsonl"),
+        *("leaderboard_blue.csv", "leaderboard_red.csv", "log.jsonl", "submissions.jsonl")
     ]
     assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
     with paths[0].open() as file:

@@ -18,8 +18,7 @@ import pytest
 from headstart.__main__ import main
 from headstart.portal import client
 from headstart.portal.queue import Job, claim, failed, finish
-from headstart.tests.material.portals import Site, blue, red
-from headstart.tests.material.served_portals import serve_portal
+from headstart.tests.material.portals import Site, blue, red, serve_portal
 from headstart.tests.material.stub_scores import stub_score
 
 DOCUMENT = blue("owl", "lark")
@@ -199,7 +198,7 @@ def test_other_servers_get_no_token_and_a_busy_portal_is_waited_for(
     assert asked[-1] == "/api/submissions?team=blue"
 
 
-def test_all_submissions_are_listed(url: str, site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_submissions_are_listed_also_on_pages(url: str, site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"Submissions to {url}: 0" in run(capsys, "submissions", f"--url={url}")[1]
     site.submit(DOCUMENT)
     site.work()
@@ -216,3 +215,9 @@ def test_all_submissions_are_listed(url: str, site: Site, capsys: pytest.Capture
     assert rows[-1][4:] == ["scored", f"{1 / len(DOCUMENT):.6f}", f"{0.5 / len(DOCUMENT):.6f}"]
     # Why one has no score stands below the table.
     assert any(line.startswith('101: /models/1 "crow": ') for line in lines)
+
+    site.log_in()
+    text = site.client.get("/submissions").text
+    assert text.count('href="/submissions/') == 100
+    (earlier,) = re.findall(r'href="(/submissions\?before=\d+)"', text)
+    assert site.client.get(earlier).text.count('href="/submissions/') == 2

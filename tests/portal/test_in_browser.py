@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headstart.tests.material.browsers import needs_chromium, open_browser
-from headstart.tests.material.portals import Site, blue, make_settings, red
-from headstart.tests.material.served_portals import serve_portal
+from headstart.tests.material.portals import Site, blue, make_settings, red, serve_portal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
@@ -29,7 +29,8 @@ from headstart.tests.material.stub_scores import MODELS
 ROOT = Path(__file__).parents[2]
 # A busy machine starts processes slowly, and the portal's workers have a low priority.
 PATIENCE = 600.0
-SENDERS = 3
+SENDERS, WORKERS = 3, 2
+KILLS, SUBMISSIONS, PAUSE = 20, 200, 2.0
 
 
 @dataclass
@@ -37,8 +38,6 @@ class Processes:
     """A server and workers; each is started again after it was killed."""
 
     commands: list[list[str]]
-    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    kills: int = 0
 
     def start(self) -> None:
         self.running = [subprocess.Popen(command, cwd=ROOT) for command in self.commands]
@@ -47,7 +46,6 @@ class Processes:
         assert self.running[number].poll() is None, f"{self.commands[number]} ended by itself"
         self.running[number].kill()
         self.running[number].wait()
-        self.kills += 1
         self.running[number] = subprocess.Popen(self.commands[number], cwd=ROOT)
 
     def end(self) -> None:
@@ -58,7 +56,7 @@ class Processes:
 
 
 @contextmanager
-def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, str, Database, str]]:
+def serving(folder: Path, url: str) -> Iterator[tuple[Processes, str, Database, str]]:
     """Serve a portal with a team; each process that starts may create the tables."""
     settings = make_settings(folder, {}, database=url)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -69,7 +67,7 @@ def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, s
     config.write_text(yaml.safe_dump({**chosen, "port": port, "worker": False, "demonstration": False}))
     database = Database(url)
     options = [f"--config={config}", "--held_out_catalog=null", "--held_out_registry=null", "--datasets=null"]
-    started = (["headstart", "portal"], *[["headstart.tests.material.stub_worker"]] * workers)
+    started = (["headstart", "portal"], *[["headstart.tests.material.stub_worker"]] * WORKERS)
     processes = Processes([[sys.executable, "-m", *words, *options] for words in started])
     processes.start()
     # All processes and this one create the tables at the same time.
@@ -97,39 +95,6 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
             return int(answer.json()["id"])
         assert answer.status_code == 503, answer.text
     raise AssertionError("nothing was taken any more")
-
-
-def check_kills(folder: Path, url: str, workers: int, kills: int, minimum: int, pause: float) -> None:
-    """Kill at random while submissions are received and scored, and check the database at the end."""
-    rng, stop, done, progress = random.Random(0), Event(), Event(), Event()
-    with serving(folder, url, workers) as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
-
-        def send(sender: int) -> list[tuple[int, int]]:
-            taken: list[tuple[int, int]] = []
-            for number in itertools.count(sender, SENDERS):
-                if done.is_set() and number >= minimum:
-                    return taken
-                taken.append((number, send_until_taken(address, token, number, stop)))
-                progress.set()
-            return taken
-
-        senders = [pool.submit(send, sender) for sender in range(SENDERS)]
-        try:
-            for turn in range(kills):
-                # Otherwise processes that start slowly would never be killed at work.
-                if turn % 2:
-                    progress.clear()
-                    assert progress.wait(PATIENCE), "nothing is taken any more"
-                time.sleep(rng.uniform(0, pause))
-                # The first kills go in turn, so that every process is killed once.
-                processes.kill(turn if turn < len(processes.running) else rng.randrange(len(processes.running)))
-            done.set()
-            taken = [pair for sender in senders for pair in sender.result(PATIENCE)]
-            wait_until_all_are_scored(database)
-        finally:
-            stop.set()
-        assert processes.kills == kills
-        check_records(database, taken)
 
 
 def wait_until_all_are_scored(database: Database) -> None:
@@ -161,4 +126,32 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
 
 @pytest.mark.slow
 def test_twenty_kills(tmp_path: Path, database_url: str) -> None:
-    check_kills(tmp_path, database_url, workers=2, kills=20, minimum=200, pause=2.0)
+    rng, stop, done, progress = random.Random(0), Event(), Event(), Event()
+    opened = serving(tmp_path, database_url)
+    with opened as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
+
+        def send(sender: int) -> list[tuple[int, int]]:
+            taken: list[tuple[int, int]] = []
+            for number in itertools.count(sender, SENDERS):
+                if done.is_set() and number >= SUBMISSIONS:
+                    break
+                taken.append((number, send_until_taken(address, token, number, stop)))
+                progress.set()
+            return taken
+
+        senders = [pool.submit(send, sender) for sender in range(SENDERS)]
+        try:
+            for turn in range(KILLS):
+                # Otherwise processes that start slowly would never be killed at work.
+                if turn % 2:
+                    progress.clear()
+                    assert progress.wait(PATIENCE), "nothing is taken any more"
+                time.sleep(rng.uniform(0, PAUSE))
+                # The first kills go in turn, so that every process is killed once.
+                processes.kill(turn if turn < len(processes.running) else rng.randrange(len(processes.running)))
+            done.set()
+            taken = [pair for sender in senders for pair in sender.result(PATIENCE)]
+            wait_until_all_are_scored(database)
+        finally:
+            stop.set()
+        check_records(database, taken)

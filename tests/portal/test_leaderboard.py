@@ -10,43 +10,34 @@ import pytest
 import yaml
 
 from headstart.output.errors import UserError
-from headstart.portal.documents import read_bases, read_documents
-from headstart.portal.intake import score_again
-from headstart.portal.queue import claim, finish
+from headstart.portal.documents import read_documents
+from headstart.portal.queue import claim, finish, score_again
 from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red, take
 from headstart.tests.material.stub_scores import MODELS, stub_score
 from headstart.tests.portal.conftest import OpenSite
 
+# Sizes of documents, and a rule; the first of each are those of the portal's material.
+CHOICES = {"models": (4, 3), "stimuli": (8, 6, 5), "held_out": (4, 3, 2), "most": (50, 40)}
+HELD_OUT = {"held_out_catalog": "held_out.jsonl"}
 
-class Changes:
-    """Documents of a portal that are changed at random, and back again."""
 
-    def __init__(self, folder: Path) -> None:
-        self.rng, self.settings = random.Random(0), make_settings(folder, {}, held_out_catalog="held_out.jsonl")
-        self.folder, self.state = folder, {"models": 4, "stimuli": 8, "held_out": 4, "most": 50}
+def write_documents(folder: Path, state: dict[str, int]) -> None:
+    models = [make_entry(name, "fc", "flatten", 8) for name in MODELS[: state["models"]]]
+    (folder / "registry.json").write_text(json.dumps(models))
+    for file, key in (("catalog", "stimuli"), ("held_out", "held_out")):
+        (folder / f"{file}.jsonl").write_text("\n".join(map(json.dumps, STIMULI[: state[key]])))
+    write_rules(folder, teams={"blue": {"count": {"most": state["most"]}}, "red": {}}, deadline="2020-01-01T00:00Z")
 
-    def change(self) -> None:
-        name = self.rng.choice(list(self.state))
-        choices = {"models": (4, 3), "stimuli": (8, 6, 5), "held_out": (4, 3, 2), "most": (50, 40)}[name]
-        self.state[name] = self.rng.choice([each for each in choices if each != self.state[name]])
-        models = [make_entry(name, "fc", "flatten", 8) for name in MODELS[: self.state["models"]]]
-        (self.folder / "registry.json").write_text(json.dumps(models))
-        for file, key in (("catalog", "stimuli"), ("held_out", "held_out")):
-            (self.folder / f"{file}.jsonl").write_text("\n".join(map(json.dumps, STIMULI[: self.state[key]])))
-        rules = {"teams": {"blue": {"count": {"most": self.state["most"]}}, "red": {}}, "deadline": "2020-01-01T00:00Z"}
-        (self.folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
 
-    def key(self, kind: str) -> tuple[int, ...]:
-        """Return what a score depends on."""
-        stimuli = "stimuli" if kind == "public" else "held_out"
-        return tuple(self.state[name] for name in ("models", stimuli, "most"))
+def write_rules(folder: Path, **rules: Any) -> None:
+    (folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
 
 
 def held_back(site: Site) -> list[int]:
     with site.database.reading() as session:
-        return find_held_back(session, read_bases(session))
+        return find_held_back(session)
 
 
 def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
@@ -55,37 +46,43 @@ def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
 
 
 def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> None:
-    changes = Changes(tmp_path)
-    with (site := Site(changes.settings)).client:
+    settings = make_settings(tmp_path, {}, **HELD_OUT)
+    rng, state = random.Random(0), {name: sizes[0] for name, sizes in CHOICES.items()}
+    with (site := Site(settings)).client:
         for number, token in enumerate([site.add_team(name) for name in ("Owls", "Larks", "Wrens")]):
             site.submit(blue("owl", "lark") + b" " * number, token=token)
             site.submit(red(0, 1, number + 2), "red", token)
     scored_by: dict[tuple[int, str], tuple[int, ...]] = {}
     for turn in range(20):
-        changes.change()
-        with (site := Site(changes.settings)).client:
+        name = rng.choice(list(state))
+        state[name] = rng.choice([size for size in CHOICES[name] if size != state[name]])
+        write_documents(tmp_path, state)
+        # What a score of either kind depends on.
+        kinds = {"public": "stimuli", "held_out": "held_out"}
+        keys = {kind: (state["models"], state[stimuli], state["most"]) for kind, stimuli in kinds.items()}
+        with (site := Site(settings)).client:
             boards = [site.client.get(f"/api/leaderboard?team={track}").json() for track in ("blue", "red")]
             for line in (line for board in boards for line in board["standings"]):
-                assert changes.key("public") == scored_by[line["submission"], "public"], f"turn {turn}"
+                assert keys["public"] == scored_by[line["submission"], "public"], f"turn {turn}"
                 if line["held_out_score"] is not None:
-                    assert changes.key("held_out") == scored_by[line["submission"], "held_out"], f"turn {turn}"
+                    assert keys["held_out"] == scored_by[line["submission"], "held_out"], f"turn {turn}"
             count = sum(board["held_back"] for board in boards)
             assert ("Not counted until scored again" in site.client.get("/leaderboard").text) == bool(count)
             numbers = held_back(site)
             assert len(numbers) >= count
             # Some are scored again, the others stay held back.
-            chosen = changes.rng.sample(numbers, changes.rng.randint(0, len(numbers)))
+            chosen = rng.sample(numbers, rng.randint(0, len(numbers)))
             with site.database.writing() as session:
-                score_again(session, chosen, read_documents(changes.settings))
+                score_again(session, chosen, read_documents(settings))
             while (job := claim(site.database)) is not None:
                 assert finish(site.database, job, stub_score(job))
-                scored_by[job.submission_id, job.kind] = changes.key(job.kind)
+                scored_by[job.submission_id, job.kind] = keys[job.kind]
     assert len(scored_by) == 9
 
 
 def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
-    changes = Changes(tmp_path)
-    with (site := Site(changes.settings)).client:
+    settings = make_settings(tmp_path, {}, **HELD_OUT)
+    with (site := Site(settings)).client:
         token = site.add_team("Owls")
         site.submit(blue("owl", "lark"), token=token)
         site.work()
@@ -93,7 +90,7 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         late = take(site.database)
         assert ranked(site) == [(1, "Owls")]
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
-    with (changed := Site(changes.settings, token)).client:
+    with (changed := Site(settings, token)).client:
         assert ranked(changed) == []
         assert "documents and rules: 1 submission." in changed.client.get("/leaderboard").text
         assert changed.read("/api/submissions/1")["held_back"]
@@ -108,9 +105,9 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         changed.work()
         assert ranked(changed) == [(1, "Owls")]
     # A start without a change says nothing more, and another title or quota changes no score.
-    later = {"title": "Another", "deadline": "2999-01-01T00:00Z", "teams": {"blue": {"submissions": 1}, "red": {}}}
-    (tmp_path / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **later}))
-    with (site := Site(changes.settings)).client:
+    teams = {"blue": {"submissions": 1}, "red": {}}
+    write_rules(tmp_path, title="Another", deadline="2999-01-01T00:00Z", teams=teams)
+    with (site := Site(settings)).client:
         assert ranked(site) == [(1, "Owls")]
         assert site.client.get("/log").text.count("must be scored again") == 1
 
@@ -134,7 +131,7 @@ def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too
         site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
         site.work()
         assert held_back(site) == []
-    with (site := Site(make_settings(tmp_path, {}, held_out_catalog="held_out.jsonl"))).client:
+    with (site := Site(make_settings(tmp_path, {}, **HELD_OUT))).client:
         assert held_back(site) == [1]
         site.admin("submissions", "rescore", "held_back")
         site.work()
@@ -145,7 +142,7 @@ def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too
 
 def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_path: Path) -> None:
     before = {"deadline": (datetime.now(UTC) + timedelta(days=1)).isoformat()}
-    with (site := Site(make_settings(tmp_path, before, held_out_catalog="hidden.jsonl"))).client:
+    with (site := Site(make_settings(tmp_path, before, **HELD_OUT))).client:
         first, second, third = (site.add_team(name) for name in ("Owls", "Larks", "Wrens"))
         site.submit(blue("owl", "lark"), token=first)
         site.submit(blue("owl", "lark") + b" " * 9, token=second)
@@ -161,7 +158,7 @@ def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_pa
         hidden = f"{1 - 1 / len(blue('owl', 'lark')):.6f}"
         assert not any(hidden[:6] in text for text in texts)
     after = {"deadline": (datetime.now(UTC) - timedelta(days=1)).isoformat()}
-    with (site := Site(make_settings(tmp_path, after, held_out_catalog="hidden.jsonl"))).client:
+    with (site := Site(make_settings(tmp_path, after, **HELD_OUT))).client:
         # The stub's held-out score grows with the document's length. The last one has none yet.
         assert ranked(site) == [(1, "Larks"), (2, "Owls"), (3, "Wrens")]
         assert hidden in site.client.get("/leaderboard").text

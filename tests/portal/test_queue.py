@@ -2,18 +2,31 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
+from headstart.portal.admin import Organiser
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
-from headstart.portal.intake import NotTakenError, Receipt, score_again, set_closed, store_submission
-from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
+from headstart.portal.queue import (
+    MAX_TRIES,
+    NotTakenError,
+    Outcome,
+    Receipt,
+    claim,
+    failed,
+    finish,
+    prolong,
+    score_again,
+    store_submission,
+)
+from headstart.portal.settings import Settings
 from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
-from headstart.portal.teams import add_team, remove_team, revoke_team
+from headstart.portal.teams import add_team
 from headstart.tests.material.portals import blue, make_documents, take
 from headstart.tests.material.stub_scores import stub_score
 
@@ -34,9 +47,10 @@ def store(database: Database, team: int, number: int = 0, documents: Documents |
     return store_submission(database, documents or make_documents(), team, "blue", content, **options)
 
 
-def close(database: Database, closed: bool) -> None:
+def organise(database: Database, command: str, *words: str) -> str:
+    """Run an organiser's command."""
     with database.writing() as session:
-        set_closed(session, closed)
+        return str(getattr(Organiser(Settings(), session), command)(*words))
 
 
 def rows(database: Database) -> list[ScoringRow]:
@@ -129,14 +143,14 @@ def test_the_same_document_counts_once(database: Database) -> None:
     documents = make_documents(teams={"blue": {"submissions": 1}, "red": {}})
     assert store(database, team, documents=documents) == (1, True)
     # Also when the quota is used up, submissions are closed, and the score is there.
-    close(database, True)
+    organise(database, "close")
     assert store(database, team, documents=documents) == (1, False)
     job = take(database)
     finish(database, job, stub_score(job))
     assert store(database, team, documents=documents).id == 1
     with pytest.raises(NotTakenError, match="closed"):
         store(database, other, documents=documents)
-    close(database, False)
+    organise(database, "open")
     assert store(database, other, documents=documents) == (2, True)
     # What could not be scored does not count, and may be sent again.
     job = take(database)
@@ -167,8 +181,7 @@ def test_quotas_dates_and_bytes(database: Database) -> None:
     assert [content is None for content, _ in stored] == [False, False, True, True]
     with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
         store(database, team, 4, documents, bytes_per_day=300)
-    with database.writing() as session:
-        revoke_team(session, "Owls")
+    organise(database, "teams_revoke", "Owls")
     with pytest.raises(NotTakenError, match="revoked"):
         store(database, team, 5, documents)
 
@@ -191,10 +204,6 @@ def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) 
         store(database, team.id)
         job = take(database)
 
-        def remove(name: str = team.name) -> None:
-            with database.writing() as session:
-                assert remove_team(session, name) == 1
-
-        raised = together(remove, lambda job=job: finish(database, job, stub_score(job)))  # type: ignore[misc]
-        assert raised == []
+        removal = partial(organise, database, "teams_remove", team.name)
+        assert together(removal, partial(finish, database, job, stub_score(job))) == []
         assert rows(database) == []

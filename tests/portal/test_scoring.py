@@ -26,24 +26,21 @@ HERE = Extraction(device="cpu", num_workers=0)
 class Hosted:
     """A challenge on small networks, with held-out ones, and the scores that it should give."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **rules: Any) -> None:
         self.arena = make_arena(folder)
         parts = {"shown.jsonl": self.arena.stimuli[:9], "hidden.jsonl": self.arena.stimuli[9:]}
-        lines = {name: "".join(f"{json.dumps(stimulus)}\n" for stimulus in part) for name, part in parts.items()}
-        self.shown, self.hidden = (self.arena.write(name, text) for name, text in lines.items())
+        self.shown, self.hidden = (self.arena.write(name, "\n".join(map(json.dumps, parts[name]))) for name in parts)
         secret = [{**entry, "model_name": f"{entry['model_name']}_secret"} for entry in ENTRIES]
         self.secret = self.arena.write("secret.json", secret)
-
-    def settings(self, **rules: Any) -> Settings:
-        folder = self.arena.folder
-        (folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
-        return Settings(
-            challenge=str(folder / "challenge.yaml"),
-            registry=str(self.arena.registry),
-            catalog=str(self.shown),
-            held_out_registry=str(self.secret),
-            held_out_catalog=str(self.hidden),
-            extraction=HERE,
+        self.scorer = Scorer(
+            Settings(
+                challenge=str(self.arena.write("challenge.yaml", yaml.safe_dump({**RULES, **rules}))),
+                registry=str(self.arena.registry),
+                catalog=str(self.shown),
+                held_out_registry=str(self.secret),
+                held_out_catalog=str(self.hidden),
+                extraction=HERE,
+            )
         )
 
     def score(self, submission: Path, registry: Path, catalog: Path) -> dict[str, Any]:
@@ -55,7 +52,7 @@ class Hosted:
 @pytest.fixture
 def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path / "datasets"))
-    return Hosted(tmp_path)
+    return Hosted(tmp_path, score={"epsilon": 0.5})
 
 
 def job(content: bytes, track: Any = "blue", kind: Any = "public") -> Job:
@@ -64,7 +61,7 @@ def job(content: bytes, track: Any = "blue", kind: Any = "public") -> Job:
 
 @pytest.mark.slow
 def test_public_and_held_out_scores(hosted: Hosted) -> None:
-    arena, scorer = hosted.arena, Scorer(hosted.settings(score={"epsilon": 0.5}))
+    arena, scorer = hosted.arena, hosted.scorer
     files = {"blue": arena.blue("squeezenet1_1", "mobilenet_v2_narrow"), "red": arena.red([0, 3, 4, 7, 8])}
     for track, file in files.items():
         expected = hosted.score(file, arena.registry, hosted.shown)
@@ -91,7 +88,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
 def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
     hosted: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer, arena = Scorer(hosted.settings()), hosted.arena
+    scorer, arena = hosted.scorer, hosted.arena
     outcome = scorer(job(arena.blue("gone", "squeezenet1_1").read_bytes()))
     assert outcome.state == "refused"
     assert outcome.problems is not None

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from headstart.contract.problems import Problem
 from headstart.output.errors import UserError
 from headstart.portal.tables import Table
-from headstart.portal.teams import add_team, revoke_team
+from headstart.portal.teams import add_team
 from headstart.portal.web import state
 from headstart.tests.material.portals import Site, blue
 from headstart.tests.portal.conftest import OpenSite
@@ -38,8 +38,7 @@ def test_a_name_is_one_teams_in_any_case_and_its_token_is_renewed_by_two_command
         add_team(session, "OWLS")
     site.submit(blue("owl", "lark"))
     site.log_in()
-    with site.database.writing() as session:
-        revoke_team(session, "owls")
+    site.admin("teams", "revoke", "owls")
     assert site.client.get("/submissions").headers["location"] == "/login"
     assert site.client.post("/login", data={"token": site.token}).status_code == 401
     assert site.client.get("/api/submissions", headers=site.headers()).status_code == 401

@@ -15,12 +15,10 @@ from sqlalchemy import event, select, update
 from headstart.portal import database as database_module
 from headstart.portal import worker as worker_module
 from headstart.portal.database import Database
-from headstart.portal.intake import store_submission
 from headstart.portal.queue import Job, Outcome, claim
 from headstart.portal.tables import ScoringRow
-from headstart.portal.teams import add_team
 from headstart.portal.worker import Worker
-from headstart.tests.material.portals import Site, blue, make_documents
+from headstart.tests.material.portals import Site, blue
 from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
 from headstart.tests.portal.conftest import OpenSite
@@ -34,15 +32,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(worker_module, "WAIT_SECONDS", 0.1)
-
-
-def open_database(url: str) -> Database:
-    database = Database(url)
-    database.create_tables()
-    with database.writing() as session:
-        add_team(session, "Owls")
-    store_submission(database, make_documents(), 1, "blue", blue("owl", "lark"), [], 10**6, datetime.now(UTC))
-    return database
 
 
 @contextmanager
@@ -69,11 +58,12 @@ def wait_for(database: Database, state: str) -> ScoringRow:
     raise AssertionError(f"{row.state}, {row.note}, {row.error}")
 
 
-def test_a_score_is_kept_while_sqlite_is_locked(tmp_path: Path) -> None:
-    database, scored = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}"), Event()
-    calls = []
+def test_a_score_is_kept_while_sqlite_is_locked(site: Site) -> None:
+    site.submit(blue("owl", "lark"))
+    scored, calls = Event(), []
     # The worker's thread acquires the lock, and this one releases it.
-    other = sqlite3.connect(tmp_path / "portal.sqlite3", isolation_level=None, check_same_thread=False)
+    file = site.settings.folder / "portal.sqlite3"
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
 
     def score(job: Job) -> Outcome:
         other.execute("BEGIN IMMEDIATE")
@@ -81,11 +71,11 @@ def test_a_score_is_kept_while_sqlite_is_locked(tmp_path: Path) -> None:
         scored.set()
         return stub_score(job)
 
-    with closing(other), working(database, score):
+    with closing(other), working(site.database, score):
         assert scored.wait(PATIENCE)
         sleep(0.5)
         other.execute("COMMIT")
-        row = wait_for(database, "scored")
+        row = wait_for(site.database, "scored")
     assert row.attempt == len(calls) == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.scripts import validate_submission
 from headstart.scripts.validate_submission import main
+from headstart.tests.material.arena import make_entry
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"
 VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -20,13 +21,10 @@ VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMU
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write documents and submissions into the current folder; the variables name the documents."""
-    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
-    entry = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
     models = ["small", "large", "huge"]
-    registry = [{"model_name": name, **entry, "input_size": [64, 64], "preprocess": preprocess} for name in models]
     stimuli = [{"dataset_name": "photos", "image_identifier": f"{i}.png"} for i in range(3)]
     documents = {
-        "registry.json": registry,
+        "registry.json": [make_entry(name, "head", "pool", 8) for name in models],
         "blue.json": {"models": models},
         "red.json": {"differentiating_images": stimuli[:2]},
         "bad.json": {"contract_version": "2.0", "models": ["small", "smal", "small\x1b[2J"]},
@@ -104,7 +102,7 @@ REFUSED: dict[tuple[str, ...], tuple[str, ...]] = {
         "stimuli catalog broken.jsonl: 2 problems: /dataset_name 1: line 1: must be a valid string; ",
     ),
     ("blue.json", "--max_catalog_bytes=9"): (
-        "stimuli catalog catalog.jsonl: 1 problem: is larger than the limit of 9",
+        "stimuli catalog catalog.jsonl: 1 problem: is larger than the limit of 9 bytes; max_catalog_bytes raises it",
     ),
     ("blue.json", "--max_bytes=9"): ("submission blue.json: is larger than the limit of 9 bytes",),
     ("red.json", "--check_files"): ('stimuli: "photos": set HACKATHON_DATASET_ROOT_PHOTOS to the dataset\'s folder',),
@@ -142,16 +140,6 @@ def test_what_is_refused(validate: Any, folder: Path, monkeypatch: pytest.Monkey
         assert (code, problem["document"]) == (1, name)
 
 
-def test_options_win_over_variables(validate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for option, variable in VARIABLES.items():
-        chosen = os.environ[variable]
-        with monkeypatch.context() as patch:
-            patch.setenv(variable, "absent")
-            code, (line,) = validate("blue.json")
-            assert (code, line.endswith(" absent: 1 problem: there is no such file")) == (1, True)
-            assert validate("blue.json", f"--{option}={chosen}")[0] == 0
-
-
 def test_files_are_looked_for_where_asked(validate: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(folder))
     (folder / "photos").mkdir()
@@ -173,18 +161,8 @@ def test_loads_nothing_heavy() -> None:
     loaded_by = "print(*sorted({name.split('.')[0] for name in sys.modules}))"
     program = f"import sys, headstart.scripts.validate_submission; {loaded_by}"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
-    heavy = {
-        "torch",
-        "numpy",
-        "lightning",
-        "torchvision",
-        "timm",
-        "PIL",
-        "scipy",
-        "matplotlib",
-        "wandb",
-        "jsonargparse",
-    }
+    heavy = {"torch", "numpy", "lightning", "torchvision", "timm", "PIL"}
+    heavy |= {"scipy", "matplotlib", "wandb", "jsonargparse"}
     assert "pydantic" in loaded
     assert heavy.isdisjoint(loaded)
 

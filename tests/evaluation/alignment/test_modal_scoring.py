@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from packaging.requirements import Requirement
@@ -16,23 +17,6 @@ import headstart
 from headstart import evaluate
 from headstart.evaluation.alignment import modal_scoring
 from headstart.tests.material.arena import ENTRIES, Arena
-
-
-class Image:
-    """Records how a machine is described."""
-
-    def __init__(self) -> None:
-        self.steps: list[tuple[str, tuple[Any, ...]]] = []
-
-    def __getattr__(self, name: str) -> Callable[..., Image]:
-        def step(*arguments: Any, **_: Any) -> Image:
-            self.steps.append((name, arguments))
-            return self
-
-        return step
-
-    def files(self) -> dict[str, Path]:
-        return {there: Path(here) for name, (here, *rest) in self.steps if name == "add_local_file" for there in rest}
 
 
 class ClientError(Exception):
@@ -47,44 +31,24 @@ class Client:
     """Stands for the package `modal`; the remote call runs here, with the mounted files where they are mounted."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-        self.monkeypatch = monkeypatch
-        self.folder = folder
-        self.image = Image()
-        self.exception = SimpleNamespace(Error=ClientError, AuthError=AuthError)
-        self.Image = SimpleNamespace(debian_slim=lambda **_: self.image)
-        self.Volume = SimpleNamespace(from_name=lambda name, create_if_missing: name)
-        self.arguments: dict[str, Any] = {}
+        self.monkeypatch, self.folder = monkeypatch, folder
+        self.modal, self.image = MagicMock(), MagicMock()
+        for step in ("pip_install", "env", "add_local_file", "add_local_dir", "add_local_python_source"):
+            getattr(self.image, step).return_value = self.image
+        self.modal.exception = SimpleNamespace(Error=ClientError, AuthError=AuthError)
+        self.modal.Image.debian_slim.return_value = self.image
+        self.modal.Volume.from_name.side_effect = lambda name, create_if_missing: name
+        self.app = self.modal.App.return_value
+        self.app.function.return_value = lambda function: SimpleNamespace(remote=partial(self.run, function))
         self.sent: tuple[Any, ...] = ()
-        self.refusal: ClientError | None = None
         self.answer: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer
 
-    def App(self, name: str) -> Client:  # noqa: N802 - modal's name
-        self.name = name
-        return self
+    def files(self) -> dict[str, Path]:
+        return {there: Path(here) for here, there in (call.args for call in self.image.add_local_file.mock_calls)}
 
-    def function(self, **arguments: Any) -> Callable[..., Client]:
-        self.arguments = arguments
-
-        def decorate(function: Callable[..., dict[str, Any]]) -> Client:
-            self.remotely = function
-            return self
-
-        return decorate
-
-    def run(self) -> Client:
-        if self.refusal is not None:
-            raise self.refusal
-        return self
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def remote(self, *arguments: Any) -> dict[str, Any]:
+    def run(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         self.sent = arguments
-        for there, here in self.image.files().items():
+        for there, here in self.files().items():
             mounted = self.folder / there.removeprefix("/")
             mounted.parent.mkdir(parents=True, exist_ok=True)
             mounted.write_bytes(here.read_bytes())
@@ -93,13 +57,13 @@ class Client:
             self.monkeypatch.setattr(modal_scoring, name, str(self.folder / there.removeprefix("/")))
         submission, team, options, epsilon = arguments
         options = {**options, "cache_dir": str(self.folder / "cache")}
-        return self.answer(self.remotely(submission, team, options, epsilon))
+        return self.answer(function(submission, team, options, epsilon))
 
 
 @pytest.fixture
 def client(arena: Arena, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Client:
     client = Client(monkeypatch, tmp_path / "machine")
-    monkeypatch.setitem(sys.modules, "modal", client)
+    monkeypatch.setitem(sys.modules, "modal", client.modal)
     monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "true")
     return client
 
@@ -128,23 +92,22 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     assert (team, epsilon) == ("blue", None)
     package = f"{modal_scoring.HOME}/headstart"
     assert (options["seed"], options["cache_dir"]) == (3, "/cache")
-    assert client.image.files() == {
+    assert client.files() == {
         f"{package}/__init__.py": Path(headstart.__file__),
         "/contract/model_registry.json": arena.registry,
         "/contract/stimuli_catalog.jsonl": arena.catalog,
         "/contract/local.pth": arena.folder / "local.pth",
     }
-    assert client.arguments["volumes"] == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
-    steps = dict(client.image.steps)
-    copied = [arguments for name, arguments in client.image.steps if name == "add_local_dir"]
-    folders = {there: Path(here) for here, there in copied}
+    volumes = client.app.function.call_args.kwargs["volumes"]
+    assert volumes == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
+    folders = {there: Path(here) for here, there in (call.args for call in client.image.add_local_dir.mock_calls)}
     assert {there for there, here in folders.items() if not here.is_dir()} == set()
     assert {f"{package}/{name}" for name in ("evaluation", "metrics", "modules", "store")} <= set(folders)
-    requirements = {Requirement(each).name: Requirement(each) for each in steps["pip_install"]}
+    requirements = {Requirement(each).name: Requirement(each) for each in client.image.pip_install.call_args.args}
     assert {"torch", "lightning", "open_clip_torch"} <= set(requirements)
     assert requirements["jsonargparse"].extras == {"signatures"}
     assert "fastapi" not in requirements
-    assert steps["env"][0]["HACKATHON_DATASET_ROOT"] == "/datasets"
+    assert client.image.env.call_args.args[0]["HACKATHON_DATASET_ROOT"] == "/datasets"
 
 
 def test_refusals(arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +124,7 @@ def test_refusals(arena: Arena, client: Client, refused: Callable[..., str], mon
     assert "on Modal" in text
     assert "nature/val/1/1.png" in text
     for refusal, hinted in ((AuthError("Token missing.\nRun modal token new"), True), (ClientError("No way."), False)):
-        client.refusal = refusal
+        client.app.run.side_effect = refusal
         text = refused(score)
         assert str(refusal).splitlines()[0] in text
         assert ("modal setup" in text) == hinted
