@@ -57,8 +57,6 @@ class ComparisonRun(LedgerOptions):
 
     Attributes:
         document: Content of results.json, empty until it is written.
-        written: The files, `results.json` last.
-        remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
@@ -83,8 +81,6 @@ class ComparisonRun(LedgerOptions):
         self.per_class = per_class
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
-        self.written: list[Path] = []
-        self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.doubts: list[list[str]] = []
         self.training: dict[str, Any] = {}
@@ -255,7 +251,7 @@ class ComparisonRun(LedgerOptions):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
         evaluated = None
         if criterion.is_lazy:
-            self.comparison.evaluate_lazily(criterion)
+            self.comparison.chooser = criterion
             every = self._build_keys(self._fed(lazily=False))[0]
             evaluated = None if self.recompute else every.trace(0).stream
 

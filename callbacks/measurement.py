@@ -100,7 +100,7 @@ def measure_pass(
     criterion, is_own = run.criterion, comparison.is_own[:, None]
     if (together := chosen & ~is_own).any():
         criterion.traces.begin(together)
-        comparison.choose(together)
+        comparison.chosen = together
         fit_pass(trainer, comparison, stream)
 
     alone = np.argwhere((chosen & is_own).T).tolist()
