@@ -25,8 +25,8 @@ from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
+from headstart.modules.networks.backbone import build_classifier
 from headstart.modules.networks.build import choose_model
-from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.preprocessing import Preprocessing

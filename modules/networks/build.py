@@ -10,12 +10,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from headstart.modules.custom_code import import_code
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.size_limits import limited_size, require_usual_size
-from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress
+from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress, import_code
 from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
