@@ -151,38 +151,3 @@ def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (results["protocol"]["weights"], results["protocol"]["seed"]) == ("random", 1)
     # Every run has all methods, so that the baseline is computed once for each backbone and seed.
     assert set(results["comparisons"]) == {"nearest_class_mean", "recursive_least_squares"}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        (["--data.bach_size=2"], 2, ["bach_size", "batch_size"]),
-        (["--data.batch_size=-2"], 2, ["batch_size", "-2"]),
-        (["--criterion.threshold=1.5"], 2, ["threshold", "1.5"]),
-        (["--config=nowhere.yaml"], 2, ["nowhere.yaml"]),
-        (["--data.max_samples=5"], 1, ["data.max_samples", "5"]),
-        (["--data.backbone.name=mobilenet"], 1, ["backbone.name", "mobilenet"]),
-        (
-            ["--data.photos=headstart.datamodules.CatsAndDogs", "--data.photos.root=nowhere"],
-            1,
-            ["data.photos.root", "nowhere"],
-        ),
-        (["--model.methods.mine=nowhere.Mine"], 2, ["nowhere.Mine"]),
-        (["--model.methods={a.b: headstart.modules.Replay}"], 1, ["model.methods", "a.b"]),
-        (["--trainer.limit_train_batches=20"], 1, ["trainer.limit_train_batches", "20"]),
-        (["--data.cache_dir=/dev/null/cache"], 1, ["data.cache_dir", "/dev/null/cache"]),
-        (["--trainer.default_root_dir=/dev/null"], 1, ["trainer.default_root_dir", "/dev/null"]),
-    ],
-)
-def test_a_users_mistake_is_one_line(
-    options: list[str], code: int, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        train.main([*SMALL_DEMO, f"--trainer.default_root_dir={tmp_path / 'run'}", *options])
-    error = capsys.readouterr().err.strip()
-    assert exit_info.value.code == code
-    lines = [line for line in error.splitlines() if line.startswith("error:")]
-    assert len(lines) == 1
-    assert "Traceback" not in error
-    assert all(word in lines[0] for word in words), lines[0]
-    assert not (tmp_path / "run" / "results.json").exists()

@@ -85,7 +85,8 @@ def shrunk_covariance_scores(method: Any, features: Tensor, labels: Tensor, poin
     residuals, share = features - means[labels], shrinkage / (shrinkage + len(features))
     covariance = (1 - share) * residuals.mT @ residuals / count + share * torch.eye(features.shape[-1]).double()
     # The method's precision lacks this factor.
-    return score(points, means, torch.linalg.inv(covariance)) / (shrinkage + count)
+    scores: Tensor = score(points, means, torch.linalg.inv(covariance)) / (shrinkage + count)
+    return scores
 
 
 def ridge_scores(method: Any, features: Tensor, labels: Tensor, points: Tensor) -> Tensor:
@@ -99,11 +100,11 @@ def ridge_scores(method: Any, features: Tensor, labels: Tensor, points: Tensor) 
 
 
 def kernel_scores(method: Any, features: Tensor, labels: Tensor, points: Tensor) -> Tensor:
-    samples, points = (functional.normalize(each, dim=-1).numpy() for each in (features, points))
+    samples, others = (functional.normalize(each, dim=-1).numpy() for each in (features, points))
     # The median of an even number of distances is the lower of the two in the middle in torch.
     width = np.quantile(pdist(samples[:FOR_WIDTH]), 0.5, method="lower")
     oracle = Oracle(alpha=RIDGE, kernel="rbf", gamma=1 / (2 * width**2))
-    return torch.from_numpy(oracle.fit(samples, functional.one_hot(labels, CLASSES).numpy()).predict(points))
+    return torch.from_numpy(oracle.fit(samples, functional.one_hot(labels, CLASSES).numpy()).predict(others))
 
 
 # Samples, features and samples in a batch: fewer samples than features, as many, and more.
@@ -192,8 +193,8 @@ def test_a_projection_is_standard_normal_and_follows_from_the_seed() -> None:
     first, again, other = (begin(*pair).projection for pair in zip(methods, starts, strict=True))
     assert torch.equal(first, again)  # type: ignore[arg-type]
     assert not torch.equal(first, other)  # type: ignore[arg-type]
-    assert abs(first.mean()) < 0.03  # type: ignore[operator, union-attr]
-    assert abs(first.std() - 1) < 0.03  # type: ignore[operator, union-attr]
+    assert abs(first.mean()) < 0.03  # type: ignore[operator]
+    assert abs(first.std() - 1) < 0.03  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("kept", [0, 4 * 3 * 30 * 10, 2**28], ids=["none", "of one chunk", "all"])
