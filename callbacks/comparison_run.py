@@ -13,7 +13,7 @@ from lightning.pytorch import Callback, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.run_folder import CONFIG, RESULTS, RunFolder, result_options
-from headstart.callbacks.run_ledger import LedgerOptions, record_run
+from headstart.callbacks.run_ledger import LedgerOptions
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import NAMES, SampleStream
@@ -30,7 +30,6 @@ from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_file import COMPARISON
 from headstart.store.ledger_reader import RunLedger
 
 # The digest of the stream's half of the keys, in the protocol of the results.
@@ -105,11 +104,6 @@ class ComparisonRun(LedgerOptions):
         """Return whether a run of the very same configuration, loggers included, has written complete results."""
         is_same = self.before.get("complete", False) and self.saved_config == self.folder.config
         return bool(is_same) and not (self.overwrite or self.recompute or self.traces.missing.any())
-
-    def record(self) -> None:
-        """Record in the ledger that this run measures its traces."""
-        keys = [key for keys in self.traces.keys for key in keys]
-        record_run(self.traces.ledger, COMPARISON, self.folder.config, keys)
 
     def prepare(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
         """Check the folder before anything is computed.

@@ -214,7 +214,6 @@ class Traces:
         if self.of_class is not None:
             self.of_class[:, chosen] = 0
 
-        self._before = dict(self._stored)
         self._to_recompute &= ~chosen
         self._unfinished[chosen] = True
 
@@ -265,7 +264,7 @@ class Traces:
         finished: dict[TraceKey, Trace] = {}
         for m, k in np.argwhere(self._passed).tolist():
             key, now = self.keys[m][k], self.trace(m, k)
-            before = self._before.get(key, now)
+            before = self._stored.get(key, now)
             self.changed[m, k] = first_difference(before, now) is not None
             # What is known beyond the end of this pass stays known, unless only this pass has counted classes.
             is_longer = len(before.correct) > len(now.correct)

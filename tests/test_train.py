@@ -5,12 +5,10 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from scipy import stats
 
 from headstart import train
 from headstart.tests.material.training import CONFIGS, DEMO, SMALL_DEMO, run
@@ -95,45 +93,6 @@ def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
     assert np.abs(together[..., :common] - separate[..., :common]).max() <= 1
     for name, scores in alone["methods"].items():
         assert scores["samples_to_criterion"] == many["methods"][name]["samples_to_criterion"][2:], name
-
-
-@pytest.mark.slow
-def test_scores_follow_from_the_curves_alone(tmp_path: Path) -> None:
-    results = run(tmp_path, *SMALL_DEMO, "--data.orderings=12", "--data.max_samples=120", "--criterion.threshold=0.7")
-    curves = dict(np.load(tmp_path / "curves.npz"))
-    accuracy = curves["correct"] / curves["validation_size"]
-    limit = int(curves["limit"])
-    cut = {}
-    for name, traces in zip(curves["methods"].tolist(), accuracy, strict=True):
-        met = [_first_streak(trace, float(curves["threshold"]), int(curves["consecutive"])) for trace in traces]
-        seen = curves["samples_seen"]
-        samples = [None if m is None else int(seen[m[1]]) for m in met]
-        scores = results["methods"][name]
-        assert scores["samples_to_criterion"] == samples
-        assert scores["onset"] == [None if m is None else int(seen[m[0]]) for m in met]
-        cut[name] = np.array([limit if s is None else min(s, limit) for s in samples], dtype=float)
-        assert scores["restricted_mean"] == pytest.approx(cut[name].mean())
-    for name, comparison in results["comparisons"].items():
-        difference = cut["baseline"] - cut[name]
-        interval = stats.ttest_1samp(difference, 0).confidence_interval(0.95)
-        assert comparison["difference_samples"]["ci95"] == pytest.approx(list(interval))
-        percent = 100 / cut["baseline"].mean()
-        assert comparison["relative_improvement_percent"] == pytest.approx(difference.mean() * percent)
-        for end in comparison["ci95"]:
-            shifted = cut[name] - (1 - end / 100) * cut["baseline"]
-            assert stats.ttest_1samp(shifted, 0).pvalue == pytest.approx(0.05)
-        signs = np.array(np.meshgrid(*[[-1, 1]] * len(difference))).reshape(len(difference), -1)
-        null = np.abs(difference @ signs)
-        assert comparison["p_value"] == pytest.approx((null >= abs(difference.sum()) - 1e-9).mean())
-
-
-def _first_streak(trace: np.ndarray[Any, Any], threshold: float, length: int) -> tuple[int, int] | None:
-    streak = 0
-    for i, accuracy in enumerate(trace):
-        streak = streak + 1 if accuracy >= threshold else 0
-        if streak == length:
-            return i - length + 1, i
-    return None
 
 
 @pytest.mark.slow

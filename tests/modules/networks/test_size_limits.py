@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from headstart.modules.networks import size_limits
-from headstart.modules.networks.build import build
-from headstart.modules.networks.size_limits import limited_size, require_usual_size
+from headstart.modules.networks import build as building
+from headstart.modules.networks.build import build, limited_size, require_usual_size
 from headstart.modules.networks.spec import LibraryName, NetworkSpec
 from headstart.output.errors import UserError
 from headstart.tests.material.mistakes import unnamed
@@ -32,7 +31,7 @@ def test_networks_that_are_never_built() -> None:
 
 
 def test_deep_networks_are_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size_limits, "MOST_MODULES", 400)
+    monkeypatch.setattr(building, "MOST_MODULES", 400)
     with pytest.raises(UserError, match=r"^model_parameters: the network has more than 400 modules; choose a smaller"):
         build(NetworkSpec("x", "timm", "vit_tiny_patch16_224", None, {"depth": 900}))
     gc.collect()
@@ -40,8 +39,8 @@ def test_deep_networks_are_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_modules_and_weights_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(size_limits, "MOST_MODULES", 3)
-    monkeypatch.setattr(size_limits, "MOST_PARAMETERS", 12)
+    monkeypatch.setattr(building, "MOST_MODULES", 3)
+    monkeypatch.setattr(building, "MOST_PARAMETERS", 12)
     with limited_size("arguments"):
         nn.Sequential(nn.ReLU(), nn.ReLU(), nn.Linear(3, 3))  # 12 weights
     with pytest.raises(UserError, match="more than 3 modules"), limited_size("arguments"):
