@@ -57,11 +57,10 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
-    document = run.folder.document
-    run.document, run.written, run.remarks = document, paths, _remarks(run)
+    document = run.document = run.folder.document
 
     print_scores(document)
-    print_lines([*run.remarks, *_remarks_on_ledger(run), *_remarks_on_code(run)])
+    print_lines([*_remarks_on_traces(run), *_remarks_on_code(run)])
     if not measured.all():
         say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
@@ -184,24 +183,19 @@ def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     return {"device": f"{device.type} ({name})", **run.stream.environment()}
 
 
-def _remarks(run: ComparisonRun) -> list[str]:
-    """Return what a reader of the results should know of lazy evaluation."""
-    correct = run.traces.correct
-    skipped = correct == SKIPPED
-    if not skipped.any():
-        return []
-    made = 1 - skipped.sum() / (correct != NOT_EVALUATED).sum()
-    return [
-        f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
-        "criterion than this one."
-    ]
-
-
-def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
-    traces = run.traces
-    reused = int((~traces.measured).sum())
-    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
-    return [of_ledger] * bool(reused)
+def _remarks_on_traces(run: ComparisonRun) -> list[str]:
+    """Return what a reader of the results should know of lazy evaluation, and of the ledger."""
+    traces, remarks = run.traces, []
+    skipped = traces.correct == SKIPPED
+    if skipped.any():
+        made = 1 - skipped.sum() / (traces.correct != NOT_EVALUATED).sum()
+        remarks.append(
+            f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
+            "criterion than this one."
+        )
+    if reused := int((~traces.measured).sum()):
+        remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}.")
+    return remarks
 
 
 def _remarks_on_code(run: ComparisonRun) -> list[str]:

@@ -13,7 +13,7 @@ from lightning.pytorch import Callback, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.run_folder import CONFIG, RESULTS, RunFolder, result_options
-from headstart.callbacks.run_ledger import LedgerOptions, record_run
+from headstart.callbacks.run_ledger import LedgerOptions
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import NAMES, SampleStream
@@ -30,7 +30,6 @@ from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_file import COMPARISON
 from headstart.store.ledger_reader import RunLedger
 
 # The digest of the stream's half of the keys, in the protocol of the results.
@@ -57,8 +56,6 @@ class ComparisonRun(LedgerOptions):
 
     Attributes:
         document: Content of results.json, empty until it is written.
-        written: The files, `results.json` last.
-        remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
@@ -83,8 +80,6 @@ class ComparisonRun(LedgerOptions):
         self.per_class = per_class
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
-        self.written: list[Path] = []
-        self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.doubts: list[list[str]] = []
         self.training: dict[str, Any] = {}
@@ -109,11 +104,6 @@ class ComparisonRun(LedgerOptions):
         """Return whether a run of the very same configuration, loggers included, has written complete results."""
         is_same = self.before.get("complete", False) and self.saved_config == self.folder.config
         return bool(is_same) and not (self.overwrite or self.recompute or self.traces.missing.any())
-
-    def record(self) -> None:
-        """Record in the ledger that this run measures its traces."""
-        keys = [key for keys in self.traces.keys for key in keys]
-        record_run(self.traces.ledger, COMPARISON, self.folder.config, keys)
 
     def prepare(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
         """Check the folder before anything is computed.
@@ -255,7 +245,7 @@ class ComparisonRun(LedgerOptions):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
         evaluated = None
         if criterion.is_lazy:
-            self.comparison.evaluate_lazily(criterion)
+            self.comparison.chooser = criterion
             every = self._build_keys(self._fed(lazily=False))[0]
             evaluated = None if self.recompute else every.trace(0).stream
 

@@ -13,7 +13,7 @@ import headstart
 from headstart.callbacks.comparison_results import Publisher, write_results
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.own_module_training import train_module
-from headstart.callbacks.run_ledger import claim_missing
+from headstart.callbacks.run_ledger import claim_missing, record_run
 from headstart.callbacks.sample_efficiency import CUT_OFF
 from headstart.callbacks.training import continue_timers, raising_signals
 from headstart.datamodules.sample_stream import SampleStream
@@ -21,7 +21,7 @@ from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.progress import Progress
 from headstart.output.version import git_revision
-from headstart.store.ledger_file import LedgerError
+from headstart.store.ledger_file import COMPARISON, LedgerError
 
 
 def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
@@ -52,7 +52,8 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
             if not (each.is_published(described) if isinstance(each, Publisher) else run.is_repeated)
         ]
         if run.traces.missing.any():
-            run.record()
+            keys = [key for keys in run.traces.keys for key in keys]
+            record_run(run.traces.ledger, COMPARISON, run.folder.config, keys)
         for logger in trainer.loggers:
             logger.log_hyperparams(described)
         try:
@@ -100,7 +101,7 @@ def measure_pass(
     criterion, is_own = run.criterion, comparison.is_own[:, None]
     if (together := chosen & ~is_own).any():
         criterion.traces.begin(together)
-        comparison.choose(together)
+        comparison.chosen = together
         fit_pass(trainer, comparison, stream)
 
     alone = np.argwhere((chosen & is_own).T).tolist()

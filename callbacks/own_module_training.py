@@ -22,10 +22,9 @@ from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.comparison import Comparison
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.memory_errors import explain_memory_errors
-from headstart.modules.method_contract import prefix_method_errors
+from headstart.modules.method_contract import count_predictions, prefix_method_errors
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import generators_of
-from headstart.modules.prediction_counts import PredictionCounts
 from headstart.output.errors import UserError
 
 
@@ -125,11 +124,11 @@ class ModuleEvaluations(Callback):
         self.chunks = list(stream.val_dataloader().dataset[0])
         self.class_weights = comparison.class_weights
         self.classes = stream.start().classes
-        self.sizes = 2 + self.classes * comparison.counts_classes
+        self.counted_classes = self.classes * comparison.counts_classes
         self.generators = GlobalGenerators(0, stream.start().device)
         self.batches = self.made = self.streak = 0
         self.has_met = False
-        self.counted: PredictionCounts | None = None
+        self.counts: Tensor | None = None
 
     def loader(self) -> DataLoader[Any]:
         """Return a loader of copies of the validation set's chunks, which draws from a generator of its own."""
@@ -142,7 +141,7 @@ class ModuleEvaluations(Callback):
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the counts of one evaluation."""
-        self.counted = PredictionCounts(torch.zeros(self.sizes, 1, dtype=torch.int64, device=pl_module.device))
+        self.counts = torch.zeros(2 + self.counted_classes, 1, dtype=torch.int64, device=pl_module.device)
 
     def on_validation_batch_end(
         self,
@@ -156,8 +155,9 @@ class ModuleEvaluations(Callback):
         """Count the predictions of one chunk, of inputs as the module's hooks left them."""
         inputs, labels = _inputs_of(pl_module, batch), self.chunks[batch_idx][1].to(pl_module.device)
         weights = None if self.class_weights is None else self.class_weights.to(pl_module.device)
-        assert self.counted is not None
-        self.counted.add(self._predict(trainer, pl_module, inputs, len(labels))[None], labels, weights)
+        logits = self._predict(trainer, pl_module, inputs, len(labels))[None]
+        assert self.counts is not None
+        self.counts = self.counts + count_predictions(logits, labels, weights, self.counted_classes)
 
     def _predict(self, trainer: Trainer, module: LightningModule, inputs: Tensor, samples: int) -> Tensor:
         """Return logits `[samples, classes]`. As in the comparison, mixed precision is of training alone."""
@@ -195,8 +195,8 @@ class ModuleEvaluations(Callback):
         return has_ended or self.made == len(grid.samples_seen)
 
     def _record(self) -> None:
-        assert self.counted is not None
-        traces, counts = self.criterion.traces, self.counted.counts.numpy(force=True)
+        assert self.counts is not None
+        traces, counts = self.criterion.traces, self.counts.numpy(force=True)
         of_class = np.broadcast_to(counts[2:, :, None], (len(counts) - 2, *traces.running.shape))
         traces.add(self.made, traces.running, counts[0], counts[1], of_class)
         self.made += 1
@@ -209,7 +209,7 @@ class ModuleEvaluations(Callback):
         Raises:
             UserError: There is none.
         """
-        if self.counted is None:
+        if self.counts is None:
             raise UserError("training ended before its first evaluation")
         while not self.are_over:
             self._record()

@@ -10,8 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
-from headstart.callbacks.grid import Grid
-from headstart.callbacks.traces import Traces
+from headstart.callbacks.traces import Grid, Traces
 from headstart.metrics.sample_efficiency.curves import (
     CONSECUTIVE,
     NOT_EVALUATED,
@@ -182,10 +181,10 @@ class SampleEfficiency(Callback):
         assert isinstance(pl_module, Comparison)
         if self.now is None:
             return
-        snapshot = pl_module.snapshot()
-        if snapshot.samples_validated != self.validation_size:
+        correct, not_finite, *of_class = pl_module.counted()
+        if pl_module.samples_validated != self.validation_size:
             raise UserError(
-                f"trainer.limit_val_batches: {snapshot.samples_validated} of {self.validation_size} validation photos "
+                f"trainer.limit_val_batches: {pl_module.samples_validated} of {self.validation_size} validation photos "
                 "were evaluated; an evaluation needs all"
             )
 
@@ -193,11 +192,10 @@ class SampleEfficiency(Callback):
         if self.is_lazy:
             self._update_met_lazily()
         else:
-            counts = snapshot.correct, snapshot.not_finite, snapshot.of_class
-            self.traces.add(self.now, self.traces.running, *counts)
-            self._streaks = np.where(snapshot.correct >= self.traces.grid.required, self._streaks + 1, 0)
+            self.traces.add(self.now, self.traces.running, correct, not_finite, np.array(of_class))
+            self._streaks = np.where(correct >= self.traces.grid.required, self._streaks + 1, 0)
             has_met = self._waiting & ~self.met & (self._streaks >= self.consecutive)
-            self._met_at[has_met] = snapshot.samples_seen
+            self._met_at[has_met] = pl_module.samples_seen
 
         if trainer.loggers:
             self.logged.setdefault(self.now, {}).update(pl_module.logged())

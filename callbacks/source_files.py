@@ -21,7 +21,7 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import PENULTIMATE, PIXELS
 from headstart.output.errors import UserError, explain_write_errors
-from headstart.output.files import output_file, replacing
+from headstart.output.files import replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
@@ -89,15 +89,6 @@ def registry_entry(
         "model_parameters": {argument: model, **spec.arguments},
         "notes": notes,
     }
-
-
-def registry_file(chosen: str | None, folder: Path) -> Path:
-    """Return the registry that an entry is added to: the chosen one, else one in the run's folder.
-
-    Raises:
-        UserError: It cannot be written.
-    """
-    return output_file("results.registry", chosen) if chosen else folder / REGISTRY
 
 
 def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite: bool) -> None:

@@ -1,17 +1,37 @@
 """The traces of one comparison: those that the ledger has, and those that this run measures."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.callbacks.grid import Grid
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Measure, samples_to_criterion
 from headstart.modules.running_code import own_modules
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import RunLedger
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The evaluations of a comparison, and when a trace has met the criterion.
+
+    Attributes:
+        samples_seen: Samples that an ordering has fed at each evaluation up to the sample limit, `[evaluations]`.
+        all_correct: The count if all predictions are correct.
+        required: Lowest count that passes.
+        consecutive: Number of passes in a row that meet the criterion.
+        to_limit: Whether a trace that has met the criterion continues to the sample limit.
+        measure: The measure of the counts.
+    """
+
+    samples_seen: NDArray[np.int64]
+    all_correct: int
+    required: int
+    consecutive: int
+    to_limit: bool = False
+    measure: Measure = "accuracy"
 
 
 class Traces:
@@ -194,7 +214,6 @@ class Traces:
         if self.of_class is not None:
             self.of_class[:, chosen] = 0
 
-        self._before = dict(self._stored)
         self._to_recompute &= ~chosen
         self._unfinished[chosen] = True
 
@@ -244,9 +263,9 @@ class Traces:
         """Store the traces of a pass that has ended, all or none, and find those that differ from stored ones."""
         finished: dict[TraceKey, Trace] = {}
         for m, k in np.argwhere(self._passed).tolist():
-            key, now = self.keys[m][k], self._trace(m, k)
-            before = self._before.get(key, now)
-            self.changed[m, k] = not _agree(before, now)
+            key, now = self.keys[m][k], self.trace(m, k)
+            before = self._stored.get(key, now)
+            self.changed[m, k] = first_difference(before, now) is not None
             # What is known beyond the end of this pass stays known, unless only this pass has counted classes.
             is_longer = len(before.correct) > len(now.correct)
             keeps = is_longer and (now.of_class is None or before.of_class is not None)
@@ -264,8 +283,9 @@ class Traces:
         if self.of_class is not None:
             self.of_class[:, self._passed] = 0
 
-    def _trace(self, method: int, ordering: int) -> Trace:
-        correct = self.correct[: self.lengths[method, ordering], method, ordering]
+    def trace(self, method: int, ordering: int) -> Trace:
+        """Return the trace of a method in an ordering, by their indices."""
+        correct = self.correct[self.correct[:, method, ordering] != NOT_EVALUATED, method, ordering]
         diverged, of_class = int(self.diverged[method, ordering]), None
         if self.of_class is not None:
             of_class = np.concatenate([self.class_sizes[None], self.of_class[: len(correct), method, ordering]])
@@ -285,12 +305,21 @@ class Traces:
         self._stored |= traces
 
 
-def _agree(one: Trace, other: Trace) -> bool:
-    """Return whether two measurements have the same counts, and the same of each class, as far as both go."""
-    end = min(len(one.correct), len(other.correct))
-    then, now = one.correct[:end], other.correct[:end]
+def first_difference(then: Trace, now: Trace) -> tuple[int, int, int, int] | None:
+    """Find where two measurements of a trace differ first, as far as both were evaluated.
+
+    Returns:
+        The evaluation from 0, what differs (0 for all correct predictions, from 1 on those of the classes where both
+        counted them), and both counts; None where they are the same.
+    """
+    end, are_counted = min(len(then.correct), len(now.correct)), then.of_class is not None and now.of_class is not None
+    old, new = (
+        np.column_stack([each.correct[:end], *([each.of_class[1 : 1 + end]] if are_counted else [])]).astype(np.int64)  # type: ignore[index]
+        for each in (then, now)
+    )
     # Lazy evaluation may have skipped different evaluations.
-    if not ((then == now) | (then == SKIPPED) | (now == SKIPPED)).all():
-        return False
-    are_counted = one.of_class is not None and other.of_class is not None
-    return not are_counted or np.array_equal(one.of_class[: 1 + end], other.of_class[: 1 + end])  # type: ignore[index]
+    differing = np.argwhere((old != new) & (old[:, :1] >= 0) & (new[:, :1] >= 0))
+    if not len(differing):
+        return None
+    evaluation, column = differing[0].tolist()
+    return evaluation, column, int(old[evaluation, column]), int(new[evaluation, column])

@@ -1,7 +1,7 @@
 """Stored traces of a comparison that are measured again on request."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.measurement import measure_pass
-from headstart.callbacks.traces import Traces
+from headstart.callbacks.traces import Traces, first_difference
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.output.printable import printable
@@ -63,7 +63,7 @@ def verify(
         for part in _passes(run, choose, comparison.orderings_at_once(stream.start(), len(run.methods))):
             keys = {stored.keys[method][ordering] for method, ordering in np.argwhere(part).tolist()}
             traces = stored.ledger.read(keys).items()
-            of_class = {key: trace.of_class[1:] for key, trace in traces if trace.of_class is not None}
+            of_class = {key: trace.of_class for key, trace in traces if trace.of_class is not None}
             comparison.counts_classes = bool(of_class)
 
             again = _measure_again(trainer, comparison, stream, run, part)
@@ -71,9 +71,9 @@ def verify(
                 key = stored.keys[method][ordering]
                 if ((stored.correct[:, method, ordering] >= 0) & (again.correct[:, method, ordering] >= 0)).any():
                     verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
-                difference = _find_difference(run, again, method, ordering, of_class.get(key))
-                if difference is not None:
-                    verified.differences.append(difference)
+                then = replace(stored.trace(method, ordering), of_class=of_class.get(key))
+                if difference := first_difference(then, again.trace(method, ordering)):
+                    verified.differences.append(_describe(run, method, ordering, *difference))
     return verified
 
 
@@ -140,40 +140,6 @@ def _measure_again(
         criterion.follow(stored, run.methods, len(stream.validation_labels))
         criterion.cut_off_because, criterion.ended_by_user_error = "", False
     return again
-
-
-def _find_difference(
-    run: ComparisonRun,
-    again: Traces,
-    method: int,
-    ordering: int,
-    of_class: NDArray[np.unsignedinteger[Any]] | None = None,
-) -> str | None:
-    """Describe the first difference of a stored trace from what was measured again, as far as both were evaluated.
-
-    Args:
-        run: The run.
-        again: The traces as they are measured again.
-        method: Index of the method.
-        ordering: Index of the ordering.
-        of_class: Stored correct predictions of each class, `[evaluations, classes]`; None where there are none.
-
-    Returns:
-        None where they are the same.
-    """
-    then, now = (traces.correct[:, method, ordering, None] for traces in (run.traces, again))
-    if of_class is not None and again.of_class is not None:
-        counts = again.of_class[:, method, ordering].astype(np.int64)
-        # Beyond the end of the stored counts, there is no difference.
-        stored = np.concatenate([of_class, counts[len(of_class) :]])[: len(counts)]
-        then, now = np.hstack([then, stored]), np.hstack([now, counts])
-
-    evaluations = np.flatnonzero((then[:, 0] >= 0) & (now[:, 0] >= 0))
-    then, now = then[evaluations], now[evaluations]
-    if np.array_equal(then, now):
-        return None
-    first, column = np.argwhere(then != now)[0].tolist()
-    return _describe(run, method, ordering, int(evaluations[first]), column, then[first, column], now[first, column])
 
 
 def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:

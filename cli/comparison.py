@@ -16,19 +16,48 @@ from headstart.callbacks.dashboard import DashboardLogger, describe_run
 from headstart.callbacks.measurement import measure
 from headstart.callbacks.run_folder import configuration_digest
 from headstart.callbacks.verification import Choose, Verified, verify
-from headstart.cli.comparison_parser import FOOT, HEAD, ComparisonParser
 from headstart.cli.task_cli import TaskCLI
+from headstart.cli.task_parser import TaskParser, sections
 from headstart.cli.trainer_options import TRAINING, own_trainer, require_allowed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_request import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
+from headstart.output.parser import OneLineErrorParser
 from headstart.output.processors import require_memory
 from headstart.output.shipped_files import CONFIGS
 
 BASE_CONFIG = CONFIGS / "base.yaml"
 # Of correct predictions, as they are held while a run measures.
 BYTES_PER_COUNT = 8
+HEAD = """\
+usage: headstart train --config FILE [--OPTION=VALUE ...]
+
+Compare transfer methods by the number of samples that they need.
+configs/base.yaml is read first, then each --config and option in turn. Later
+values win. --task=source_training and --task=target_accuracy train one model
+instead; add --help for their options. A file can also set the key task.
+"""
+FOOT = """\
+Options of a class:      --data.help=headstart.datamodules.PhotoStream,
+                         --data.photos.help=headstart.datamodules.CatsAndDogs,
+                         --model.baseline.help=headstart.modules.Replay
+Options of the trainer:  --trainer.help
+Available names:         headstart list methods; datasets; configs
+Version:                 --version
+"""
+
+
+class ComparisonParser(TaskParser):
+    """Shows what is fed, compared and measured."""
+
+    shown = ("model", "criterion", "results", "")
+
+    def _describe(self) -> str:
+        # The stream is a class to choose, so that its options are none of this parser's.
+        stream = OneLineErrorParser()
+        stream.add_class_arguments(datamodules.FeatureStream, "data", fail_untyped=False)
+        return "\n".join((sections(stream, "data", "data.backbone"), sections(self, *self.shown)))
 
 
 class ComparisonCLI(TaskCLI):

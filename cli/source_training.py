@@ -11,12 +11,12 @@ from torch import nn
 
 from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
 from headstart.callbacks.source_files import (
+    REGISTRY,
     WEIGHTS,
     add_entry,
     describe_architecture,
     other_entries,
     registry_entry,
-    registry_file,
     require_name,
     weights_bytes,
 )
@@ -25,8 +25,8 @@ from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
+from headstart.modules.networks.backbone import build_classifier
 from headstart.modules.networks.build import choose_model
-from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -35,6 +35,7 @@ from headstart.modules.photo_training import ACCURACY
 from headstart.modules.run_key import RunKey
 from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
+from headstart.output.files import output_file
 from headstart.output.printable import print_lines, say
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.ledger_reader import RunLedger
@@ -75,8 +76,9 @@ Train a source model on a data set. Writes its weights and a registry entry.
         super().after_instantiate_classes()
         self.name = self.results.name or self.folder.resolve().name
         require_name(self.name)
-        self.registry = registry_file(self.results.registry, self.folder)
-        if self.results.registry:
+        self.registry = self.folder / REGISTRY
+        if chosen := self.results.registry:
+            self.registry = output_file("results.registry", chosen)
             # Raises an error before training if the name is taken.
             other_entries(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 

@@ -110,8 +110,16 @@ its accuracy. Accuracies in the ledger are reused.
         self.head_alone = self.trained == "head"
         self.frozen: nn.Module = self.backbone.normalize
         self.tuned: nn.Module = self.backbone.network
-        if batches.trainable_from != WHOLE:
-            self._cut()
+        if (boundary := batches.trainable_from) != WHOLE:
+            if self.head_alone:
+                raise UserError(
+                    f"data.trainable_from: {boundary} given, but model.trained=head trains no module of the network; "
+                    "leave it out, or give --model.trained=all"
+                )
+            with prefix_errors("data"):
+                split = cut(self.backbone, boundary)
+            self.trained, self.frozen, self.tuned = "tail", split.stem, split.tail
+
         options = dict(yaml.safe_load(self.config_text)["model"])
         if self.head_alone:
             # Features are computed of photos that are not augmented.
@@ -122,18 +130,6 @@ its accuracy. Accuracies in the ledger are reused.
             "trainable_from": batches.trainable_from,
         }
         self.run_key = self.key(self.spec, self.backbone.preprocessing, options, fed)
-
-    def _cut(self) -> None:
-        """Cut the source at the freeze boundary."""
-        boundary = self.datamodule.trainable_from
-        if self.head_alone:
-            raise UserError(
-                f"data.trainable_from: {boundary} given, but model.trained=head trains no module of the network; leave "
-                "it out, or give --model.trained=all"
-            )
-        with prefix_errors("data"):
-            split = cut(self.backbone, boundary)
-        self.trained, self.frozen, self.tuned = "tail", split.stem, split.tail
 
     def _count(self, ordering: int) -> PhotoCounts | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""

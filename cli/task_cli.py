@@ -20,7 +20,7 @@ from headstart.callbacks.run_folder import configuration_digest
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.commands import TASKS
 from headstart.cli.task_parser import TrainerHelp
-from headstart.cli.trainer_options import require_allowed, require_observers
+from headstart.cli.trainer_options import callbacks_in, require_allowed, require_observers
 from headstart.modules.provenance import code_of, describe, is_foreign
 from headstart.modules.running_code import suite_digest, suite_doubts
 from headstart.output.errors import UserError
@@ -149,17 +149,14 @@ class TaskCLI(LightningCLI):
             progress: The progress bar.
         """
         if trainer["enable_progress_bar"] is not False:
-            callbacks = trainer["callbacks"] or []
-            trainer["callbacks"] = [*(callbacks if isinstance(callbacks, list) else [callbacks]), progress]
+            trainer["callbacks"] = [*callbacks_in(trainer), progress]
 
     def foreign_callbacks(self) -> list[tuple[Callback, dict[str, Any]]]:
         """Return the callbacks that are neither the suite's nor Lightning's, with their options."""
-        options = yaml.safe_load(self.config_text)["trainer"].get("callbacks") or []
-        options = options if isinstance(options, list) else [options]
+        options = callbacks_in(yaml.safe_load(self.config_text)["trainer"])
         # The suite's own come after the user's.
-        callbacks = self.config_init["trainer"].get("callbacks") or []
-        callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
-        return [(one, each) for each, one in zip(options, callbacks, strict=False) if is_foreign(one, each)]
+        pairs = zip(callbacks_in(self.config_init["trainer"]), options, strict=False)
+        return [(callback, each) for callback, each in pairs if is_foreign(callback, each)]
 
     def describe_callbacks(self) -> dict[str, dict[str, Any]]:
         """Describe the callbacks that are neither the suite's nor Lightning's: they may change what is measured.

@@ -85,6 +85,12 @@ def require_allowed(options: dict[str, Any], defaults: dict[str, Any], chosen: f
             raise UserError(f"trainer.{name}: {value} would change the protocol; leave it at {defaults[name]}")
 
 
+def callbacks_in(options: Any) -> list[Any]:  # noqa: ANN401 - a mapping, or a namespace
+    """Return the callbacks among a trainer's options, of which there may be one, several or none."""
+    callbacks = options.get("callbacks") or []
+    return callbacks if isinstance(callbacks, list) else [callbacks]
+
+
 def own_trainer(options: Mapping[str, Any], callbacks: Sequence[Callback]) -> Trainer:
     """Build the trainer of a LightningModule for one ordering.
 
@@ -96,8 +102,7 @@ def own_trainer(options: Mapping[str, Any], callbacks: Sequence[Callback]) -> Tr
         UserError: A callback of the options would train on samples ahead of the stream.
     """
     given = deepcopy({name: value for name, value in options.items() if name != "logger"})
-    own = given.get("callbacks") or []
-    own = own if isinstance(own, list) else [own]
+    own = callbacks_in(given)
     for each in own:
         if isinstance(each, TUNERS):
             raise UserError(f"trainer.callbacks: {type(each).__name__} would change the protocol; leave it out")

@@ -1,9 +1,10 @@
 """The comparison: one baseline and any number of custom methods, fed the same batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.modules.arithmetic import set_float32_arithmetic
-from headstart.modules.lazy_evaluation import LazyEvaluation
+from headstart.modules.lazy_evaluation import Chooser, Chunks, LazyEvaluation
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method, MethodStart
 from headstart.modules.method_contract import (
     BASELINE,
+    count_predictions,
     option_of,
     prefix_method_errors,
     require_finite,
@@ -28,9 +30,7 @@ from headstart.modules.method_contract import (
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import MakeModule, OwnModule
-from headstart.modules.prediction_counts import PredictionCounts
 from headstart.modules.shared_tensors import SharedTensors
-from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
 from headstart.output.errors import UserError
 
 # Estimated bytes that the states of all methods may take at once, and where training samples are too many for memory.
@@ -41,10 +41,27 @@ HEADS = 10
 LOWER = "train fewer stages (data.trainable_from), or take a smaller crop or network"
 
 
+class Stream(Protocol):
+    """The part of a data module that a comparison uses."""
+
+    batch_size: int
+    max_samples: int
+    orderings: Sequence[int]
+
+    def start(self) -> MethodStart:
+        """Return the start of every method."""
+
+    def held(self) -> Mapping[str, Tensor]:
+        """Return the other tensors of the stream and of the evaluation, by their names in messages."""
+
+    def feed(self, numbers: Sequence[int]) -> None:
+        """Choose the orderings that are fed."""
+
+
 class Comparison(LightningModule):
     """Feed one stream of samples to a baseline and to custom methods, and count their correct predictions.
 
-    After each validation pass `snapshot` returns the number of correct predictions and the samples fed so far.
+    After each validation pass `counted` returns the numbers of correct predictions.
     LightningModules are compared as well, but are trained by trainers of their own and not fed here.
 
     Args:
@@ -57,6 +74,10 @@ class Comparison(LightningModule):
         is_own: Whether each is one of them, `[methods]`.
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
         counts_classes: Whether the correct predictions of each class are counted as well.
+        chosen: Which orderings each method is fed, `[methods, orderings]`; all by default.
+        chooser: Requests the evaluations that are made; by default, every one is.
+        samples_seen: Samples that each ordering has fed so far.
+        samples_validated: Validation samples of the present evaluation.
     """
 
     def __init__(self, baseline: Method | MakeModule, methods: dict[str, Method | MakeModule] | None = None) -> None:
@@ -83,29 +104,13 @@ class Comparison(LightningModule):
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
-        self._chooser: Chooser | None = None
+        self.chooser: Chooser | None = None
         self._shared: SharedTensors | None = None
         self.samples_seen = self.samples_validated = 0
 
     def __iter__(self) -> Iterator[Method | type[LightningModule]]:
         """Iterate over the methods and the classes of LightningModules, the baseline first."""
         return (self.own[name].kind if name in self.own else self._states[name].method for name in self.names)
-
-    def choose(self, chosen: NDArray[np.bool_]) -> None:
-        """Choose the orderings that are fed; by default, all.
-
-        Args:
-            chosen: Which orderings each method is fed, `[methods, orderings]`.
-        """
-        self.chosen = chosen
-
-    def evaluate_lazily(self, chooser: Chooser) -> None:
-        """Make only the evaluations that are requested; by default, every one.
-
-        Args:
-            chooser: The object that requests them.
-        """
-        self._chooser = chooser
 
     def orderings_at_once(self, start: MethodStart, methods: int) -> int:
         """Return how many orderings are fed side by side, so that the states of methods take a few gigabytes.
@@ -120,7 +125,7 @@ class Comparison(LightningModule):
         Returns:
             At least 1; 1 where each has a backbone of its own, or evaluations of its own.
         """
-        if start.backbone is not None or self._chooser is not None:
+        if start.backbone is not None or self.chooser is not None:
             return 1
         # Where there is no matrix of all samples, methods copy those that they keep.
         is_copied = start.samples is None
@@ -157,12 +162,10 @@ class Comparison(LightningModule):
                 self.active_orderings[name] = (
                     slice(None) if own[is_fed].all() else torch.from_numpy(positions).to(start.device)
                 )
-        self._lazy = (
-            {} if self._chooser is None else {name: self._lazily(name, self._chooser) for name in self.active_orderings}
-        )
+        self._lazy = {name: self._lazily(name, self.chooser) for name in self.active_orderings if self.chooser}
 
         self._columns = np.flatnonzero(is_fed)
-        # As in `PredictionCounts`, `[2 or 2 + classes, methods, orderings that are fed]`.
+        # As of `count_predictions`, `[2 + classes, methods, orderings that are fed]`.
         shape = 2 + self.classes * self.counts_classes, len(self.names), len(self._columns)
         self.counts = torch.zeros(shape, dtype=torch.int64)
 
@@ -242,17 +245,16 @@ class Comparison(LightningModule):
         """Count the correct predictions of every method and ordering, or make the evaluations that are requested."""
         self.samples_validated += sum(len(labels) for _, labels in batch)
         for name, positions in self.active_orderings.items():
-            self._finite[name] = weights_are_finite(self._states[name].method)
-            if self._chooser is None:
-                self.counts[:, self.names.index(name), positions] += self._count(
-                    name, self._states[name].method, batch
-                ).counts
-            elif self._chooser.now is not None:
-                self._lazy[name].make(self._chooser.now, batch)
+            method = self._states[name].method
+            self._finite[name] = weights_are_finite(method)
+            if self.chooser is None:
+                self.counts[:, self.names.index(name), positions] += self._count(name, method, batch)
+            elif self.chooser.now is not None:
+                self._lazy[name].make(self.chooser.now, batch)
 
-    def _count(self, name: str, method: Method, chunks: Chunks) -> PredictionCounts:
+    def _count(self, name: str, method: Method, chunks: Chunks) -> Tensor:
         """Count the predictions of a method, or of a copy of it, that are correct, and those that are not finite."""
-        counted = PredictionCounts(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device))
+        counts = torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device)
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation"), folded(method), exact:
@@ -261,8 +263,8 @@ class Comparison(LightningModule):
                 with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
                     logits = method(inputs)
                 require_logits(logits, (len(method.start.ordering_numbers), len(labels), self.classes))
-                counted.add(logits, labels, self.class_weights)
-        return counted
+                counts = counts + count_predictions(logits, labels, self.class_weights, len(counts) - 2)
+        return counts
 
     def shared_changes(self) -> str:
         """Return a message on changed tensors that all methods share, such as validation inputs; empty without any."""
@@ -284,8 +286,12 @@ class Comparison(LightningModule):
         logged = {name: self._states[name].method.logged for name in self.active_orderings}
         return {f"{name}/{key}": float(value) for name, values in logged.items() for key, value in values.items()}
 
-    def snapshot(self) -> Snapshot:
-        """Return the comparison as it stands after an evaluation.
+    def counted(self) -> NDArray[np.int64]:
+        """Return the counts of an evaluation.
+
+        Returns:
+            Correct predictions, predictions that are not finite, and any correct ones of each class,
+            `[2 + classes, methods, orderings]`; 0 where a method is not fed an ordering.
 
         Raises:
             UserError: A network has diverged; further training would be useless.
@@ -295,4 +301,4 @@ class Comparison(LightningModule):
                 require_finite(self._states[name].method, is_finite, self.samples_seen)
         counts = np.zeros((len(self.counts), len(self.names), len(self.stream.orderings)), dtype=np.int64)
         counts[..., self._columns] = self.counts.cpu().numpy()
-        return Snapshot(self.samples_seen, self.samples_validated, counts[0], counts[1], counts[2:])
+        return counts

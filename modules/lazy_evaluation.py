@@ -1,21 +1,42 @@
 """Lazy evaluation of one method: the requested evaluations, those of the past on copies of the method."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from types import MethodType
+from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method
 from headstart.modules.method_state import MethodState
-from headstart.modules.prediction_counts import PredictionCounts
-from headstart.modules.stream import Chooser, Chunks
 from headstart.output.errors import UserError
 
-# Evaluates a method, or a copy of it.
-Count = Callable[[Method, Chunks], PredictionCounts]
+# The validation set, again and again: inputs and labels.
+Chunks = Iterable[tuple[Tensor, Tensor]]
+# Evaluates a method, or a copy of it, as `count_predictions` does.
+Count = Callable[[Method, Chunks], Tensor]
+
+
+class Chooser(Protocol):
+    """Chooses the evaluations of a comparison that are made, where not all are."""
+
+    @property
+    def now(self) -> int | None:
+        """Number of the present evaluation; None where it is not part of the protocol."""
+
+    def wanted(self, method: int) -> int | None:
+        """Return the number of the next evaluation of a method; None where it has to learn more."""
+
+    def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
+        """Record the counts of an evaluation of a method, `[orderings]`."""
+
+    def needed(self, method: int) -> list[int]:
+        """Return the evaluations up to now that may still be requested of a method, in order."""
 
 
 class LazyEvaluation:
@@ -49,14 +70,14 @@ class LazyEvaluation:
         while (evaluation := self.chooser.wanted(self.method)) is not None:
             present = evaluation == now
             counted = self._count(self.state.method, chunks) if present else self._count_past(evaluation, chunks)
-            self.chooser.take(self.method, evaluation, *counted.counts.cpu().numpy())
+            self.chooser.take(self.method, evaluation, *counted.cpu().numpy())
 
         needed = self.chooser.needed(self.method)
         self.past = {number: method for number, method in self.past.items() if number in needed}
         if now in needed and now not in self.past:
             self.past[now] = copy_of(self.state)
 
-    def _count_past(self, evaluation: int, chunks: Chunks) -> PredictionCounts:
+    def _count_past(self, evaluation: int, chunks: Chunks) -> Tensor:
         try:
             return self._count(self.past[evaluation], chunks)
         except UserError:

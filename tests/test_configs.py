@@ -68,32 +68,26 @@ def test_local_override(name: str, tmp_path: Path, capsys: pytest.CaptureFixture
     assert shipped == local
 
 
-def test_frozen_methods_are_all_that_take_features() -> None:
-    chosen = yaml.safe_load((CONFIGS / "model" / "frozen_methods.yaml").read_text())
+def read_methods(name: str) -> tuple[dict[str, Any], set[str]]:
+    """Return the methods of a configuration, and the names of their classes."""
+    chosen = yaml.safe_load((CONFIGS / "model" / f"{name}.yaml").read_text())
     named = [chosen["baseline"], *chosen["methods"].values()]
-    classes = {each if isinstance(each, str) else each["class_path"] for each in named}
+    paths = (each if isinstance(each, str) else each["class_path"] for each in named)
+    return chosen, {path.removeprefix("headstart.modules.") for path in paths}
+
+
+def test_configurations_of_methods_have_all_that_take_such_inputs() -> None:
+    frozen, classes = read_methods("frozen_methods")
     # It needs an extra, and weights that it fetches.
     there = {name for name, method in METHODS.items() if "features" in method.inputs} - {"ScikitLearnClassifier"}
-    assert classes == {f"headstart.modules.{name}" for name in there}
+    assert classes == there
+    for_photos = {name for name, method in METHODS.items() if method.inputs == ("photos",)}
+    assert read_methods("fine_tuning")[1] == for_photos | {"GradientDescent", "Replay"}
 
-
-def test_fine_tuning_methods_are_all_that_need_photos() -> None:
-    chosen = yaml.safe_load((CONFIGS / "model" / "fine_tuning.yaml").read_text())
-    named = [chosen["baseline"], *chosen["methods"].values()]
-    classes = {each if isinstance(each, str) else each["class_path"] for each in named}
-    for_photos = {f"headstart.modules.{name}" for name, method in METHODS.items() if method.inputs == ("photos",)}
-    assert classes == for_photos | {"headstart.modules.GradientDescent", "headstart.modules.Replay"}
-
-
-def test_feature_methods_are_those_that_need_no_source_classifier() -> None:
-    frozen, alone = (
-        yaml.safe_load((CONFIGS / "model" / f"{name}.yaml").read_text())
-        for name in ("frozen_methods", "feature_methods")
-    )
     needs_head = {f"headstart.modules.{name}" for name, method in METHODS.items() if method.needs_source_head}
     kept = {name: each for name, each in frozen["methods"].items() if str(each) not in needs_head}
     assert len(kept) == len(frozen["methods"]) - 2
-    assert alone == {"baseline": frozen["baseline"], "methods": kept}
+    assert read_methods("feature_methods")[0] == {"baseline": frozen["baseline"], "methods": kept}
 
 
 @pytest.mark.parametrize(("target", "source", "model"), TARGETS, ids=lambda text: Path(text).stem)
@@ -104,12 +98,8 @@ def test_benchmark_targets(
     chosen = print_config(capsys, f"--config={target}", f"--data.backbone={source}", model)
     assert chosen["data"]["init_args"]["orderings"] == 100
     backbone = yaml.safe_load((ROOT / source).read_text())
-    assert chosen["data"]["init_args"]["backbone"] == {
-        **backbone,
-        "model_args": {},
-        "preprocessing": None,
-        "registry": None,
-    }
+    defaults: dict[str, Any] = {"model_args": {}, "preprocessing": None, "registry": None}
+    assert chosen["data"]["init_args"]["backbone"] == {**backbone, **defaults}
     assert len(chosen["model"]["methods"]) in (11, 13)
     assert "the largest class" in (ROOT / target).read_text().replace("\n# ", " ").lower()
 

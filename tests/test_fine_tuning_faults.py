@@ -57,13 +57,6 @@ class TakesAllMemory(InSecondOrdering):
         torch.empty(2**60)
 
 
-class Lacks(modules.GradientDescent):
-    """Has a head that lacks a class."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return super().forward(inputs)[..., :1]
-
-
 class TakesAllMemoryAtFirst(modules.GradientDescent):
     """Asks for more memory than there is before it has seen a sample."""
 
@@ -133,22 +126,3 @@ def test_memory_that_does_not_suffice_to_begin(fail: Any, kind: type, work: str)
 def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
     line, _ = fail("--model.methods.low=headstart.modules.LoRA", "--model.methods.low.rank=5000")
     assert line.startswith("error: model.methods.low.rank: 5000 requested, but the backbone has no linear layer")
-
-
-@pytest.mark.slow
-def test_a_head_that_lacks_a_class(fail: Any) -> None:
-    line, results = fail(f"--model.baseline={__name__}.Lacks")
-    assert line.startswith(
-        "error: model.baseline: returns [1, 20, 1]; it must return logits [orderings, samples, classes]"
-    )
-    assert results == {}
-
-
-def test_a_checkpoint_of_another_architecture(fail: Any, tmp_path: Path) -> None:
-    from torchvision.models import resnet18
-
-    torch.save(resnet18().state_dict(), tmp_path / "resnet18.pth")
-    line, results = fail(f"--data.backbone.weights={tmp_path / 'resnet18.pth'}")
-    assert line.startswith("error: data.backbone.weights: ")
-    assert "resnet18.pth" in line
-    assert results == {}

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lightning.pytorch import LightningModule, Trainer
 
 from headstart import train
-from headstart.callbacks import SampleEfficiency
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
 from headstart.tests.material.root import ROOT
@@ -56,27 +54,10 @@ def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tm
 
 
 @pytest.mark.slow
-def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = SampleEfficiency.on_validation_end
-
-    def stop(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
-        measure(self, trainer, pl_module)
-        assert isinstance(pl_module, Comparison)
-        trainer.should_stop = pl_module.samples_seen == 7
-
-    monkeypatch.setattr(SampleEfficiency, "on_validation_end", stop)
-    with pytest.raises(SystemExit) as caught:
-        run(tmp_path, *SMALL_DEMO, "--criterion.threshold=1.0")
-    assert caught.value.code == INCOMPLETE
-    results = json.loads((tmp_path / "results.json").read_text())
-    assert not results["complete"]
-    assert "trainer" in results["stopped_because"]
-    assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("limit", [6, 8])
-def test_evaluations_off_the_grid_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_a_run_that_the_trainer_stops_is_incomplete_and_evaluations_off_the_grid_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     adapt = Comparison.training_step
 
     def stop(self: Comparison, *batch: Any) -> None:
@@ -85,8 +66,13 @@ def test_evaluations_off_the_grid_do_not_count(tmp_path: Path, monkeypatch: pyte
         self.trainer.should_stop = self.samples_seen == limit
 
     monkeypatch.setattr(Comparison, "training_step", stop)
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as caught:
         run(tmp_path, *SMALL_DEMO, "--criterion.evaluate_every=3", "--criterion.consecutive=3")
+    assert caught.value.code == INCOMPLETE
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert not results["complete"]
+    assert "trainer" in results["stopped_because"]
+    assert results["samples_seen"] == results["restricted_at"] == 6
     with np.load(tmp_path / "curves.npz") as curves:
         assert curves["samples_seen"].tolist() == [3, 6]
 

@@ -10,26 +10,12 @@ import numpy as np
 import pytest
 
 CHECKOUT = Path(__file__).parent.parent
-OWN = """\
-import torch
-from lightning.pytorch import LightningModule
-class Probe(LightningModule):
-    def __init__(self, backbone, classes):
-        super().__init__()
-        self.backbone, self.head = backbone, torch.nn.LazyLinear(classes)
-    def forward(self, inputs):
-        return self.head(self.backbone(inputs))
-    def training_step(self, batch, index):
-        return torch.nn.functional.cross_entropy(self(batch[0]), batch[1])
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), 0.1)
-"""
 PHOTOS = ["--data=headstart.datamodules.PhotoStream", "--data.trainable_from=features.17", "--data.dropout=true"]
 # Options of each kind of run, and how often it is killed.
 KINDS = {
     "frozen": (["--data.orderings=6"], 7),
     "fine-tuning": ([*PHOTOS, "--criterion.evaluation=lazy", "--data.orderings=3"], 7),
-    "own": (["--data.orderings=3", "--model.methods.own=own_probe.Probe"], 6),
+    "own": (["--data.orderings=3", "--model.methods.own=headstart.tests.material.lightning_modules.Probe"], 6),
 }
 # Imports once, and forks a process for each run, so that a run takes the seconds of its passes.
 SERVER = """
@@ -102,11 +88,10 @@ def results(folder: Path) -> dict[str, object]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
     more, kills = KINDS[kind]
-    (tmp_path / "own_probe.py").write_text(OWN)
     small = ("batch_size=2", "max_samples=24", "validation_size=40", "orderings_at_once=1")
     options = [f"--config={CHECKOUT / 'configs' / 'demo.yaml'}", *(f"--data.{each}" for each in small), *more]
     options += ["--criterion.consecutive=4", "--trainer.accelerator=cpu", "--trainer.logger=false"]
-    environment = {**os.environ, "HEADSTART_CACHE": str(tmp_path / "cache"), "PYTHONPATH": f"{CHECKOUT}:{tmp_path}"}
+    environment = {**os.environ, "HEADSTART_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(CHECKOUT)}
     command = [sys.executable, "-c", SERVER, json.dumps(options), str(kills), str(tmp_path)]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import yaml
 import headstart
 from headstart import train
 from headstart.output.import_paths import OWN
+from headstart.tests.material.mistakes import error_line
 
 ROOT = Path(headstart.__file__).parent
 MINE = """mine = True
@@ -76,29 +78,15 @@ def require_own(results: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_in_the_working_folder(command: str, colliding: Path, options: list[str], tmp_path: Path) -> None:
-    arguments = [*COMMANDS[command], *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
-    subprocess.run(arguments, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
+@pytest.mark.parametrize("command", [*COMMANDS, "door in the suite's folder"])
+def test_in_the_working_folder_or_on_the_path(
+    command: str, colliding: Path, options: list[str], tmp_path: Path
+) -> None:
+    here, path = (colliding, []) if command in COMMANDS else (ROOT, [colliding])
+    arguments = [*COMMANDS.get(command, [sys.executable, "train.py"]), *options]
+    arguments.append(f"--trainer.default_root_dir={tmp_path / 'run'}")
+    subprocess.run(arguments, cwd=here, env=environment(*path, tmp_path / "installed"), check=True)
     require_own(tmp_path / "run" / "results.json")
-
-
-@pytest.mark.slow
-def test_on_the_path_of_a_command_in_the_suites_folder(colliding: Path, options: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
-    subprocess.run(command, cwd=ROOT, env=environment(colliding, tmp_path / "installed"), check=True)
-    require_own(tmp_path / "run" / "results.json")
-
-
-def write_sweep(folder: Path, options: list[str]) -> Path:
-    content = {
-        "program": "train.py",
-        "method": "grid",
-        "command": ["${program}", *options, "${args}"],
-        "parameters": {"seed_everything": {"values": [0, 1]}},
-    }
-    (folder / "sweep.yaml").write_text(yaml.safe_dump(content))
-    return folder / "sweep.yaml"
 
 
 @pytest.mark.slow
@@ -108,11 +96,14 @@ def test_in_the_processes_of_a_sweep(
     door: bool, engine: str, colliding: Path, options: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     sweep = [sys.executable, str(ROOT / "sweep.py")] if door else [*COMMANDS["command"][:1], "sweep"]
+    seeds = {"seed_everything": {"values": [0, 1]}}
+    content = {"program": "train.py", "method": "grid", "command": ["${program}", *options, "${args}"]}
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump({**content, "parameters": seeds}))
     where = f"--ray={request.getfixturevalue('cluster').address}" if engine == "ray" else "--workers=2"
     # The package is installed on every machine.
     (tmp_path / "ray.yaml").write_text(yaml.safe_dump({"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}))
     more = [f"--runtime_env={tmp_path / 'ray.yaml'}"] if engine == "ray" else []
-    command = [*sweep, str(write_sweep(tmp_path, options)), f"--output={tmp_path / 'out'}", where, *more]
+    command = [*sweep, str(tmp_path / "sweep.yaml"), f"--output={tmp_path / 'out'}", where, *more]
     subprocess.run(command, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
     paths = sorted((tmp_path / "out").glob("*/results.json"))
     assert len(paths) == 2
@@ -175,30 +166,22 @@ def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -
     assert {its["class_path"] for its in document["model"]["methods"].values()} == {"headstart.modules.LoRA"}
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        (
-            "modules.LoRAA",
-            "modules.LoRAA cannot be imported: No module named 'modules' (closest: headstart.modules.LoRA)",
-        ),
-        ("broken.Mine", "broken.Mine cannot be imported: invalid syntax (broken.py, line 2)"),
-        ("failing.Mine", "failing.Mine cannot be imported: no data today"),
-        (
-            "headstart.modules.LoRAA",
-            "headstart.modules.LoRAA cannot be imported: module 'headstart.modules' has no attribute 'LoRAA' "
-            "(closest: headstart.modules.LoRA)",
-        ),
-        ("modules.method", "modules.method cannot be imported: No module named 'modules'"),
-    ],
-)
+SUITE = "headstart.modules"
+NOWHERE = {
+    "modules.LoRAA": f"No module named 'modules' (closest: {SUITE}.LoRA)",
+    "broken.Mine": "invalid syntax (broken.py, line 2)",
+    "failing.Mine": "no data today",
+    f"{SUITE}.LoRAA": f"module '{SUITE}' has no attribute 'LoRAA' (closest: {SUITE}.LoRA)",
+    "modules.method": "No module named 'modules'",
+}
+
+
 def test_names_that_lead_nowhere(
-    name: str, line: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "broken.py").write_text("class Mine:\n    def (self):\n        pass\n")
     (tmp_path / "failing.py").write_text("raise RuntimeError('no data today')\n")
-    with pytest.raises(SystemExit) as caught:
-        train.main(["--config=demo.yaml", f"--model.methods.x={name}"])
-    assert caught.value.code == 2
-    assert f"error: model.methods.x: {line}" in capsys.readouterr().err
+    for name, reason in NOWHERE.items():
+        line = error_line(capsys, partial(train.main, ["--config=demo.yaml", f"--model.methods.x={name}"]), code=2)
+        assert line.startswith(f"error: model.methods.x: {name} cannot be imported: {reason}")

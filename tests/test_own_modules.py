@@ -168,16 +168,6 @@ def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytes
     assert read(changed)["methods"]["mine"]["key"]["trainer"]["gradient_clip_val"] == 0.1
 
 
-def test_lazy_runs_meet_the_criterion_as_others() -> None:
-    scores = []
-    for option in ("evaluation=every", "evaluation=lazy", "stop_when_met=true"):
-        options = [NAMED, "--model.methods.mine.lr=0.02", f"--criterion.{option}", f"--results.ledger={option}"]
-        methods = read(fit(*options, "--criterion.threshold=0.7", folder=option))["methods"]
-        scores.append({name: (one["samples_to_criterion"], one["onset"]) for name, one in methods.items()})
-    assert scores[0] == scores[1] == scores[2]
-    assert any(isinstance(samples, int) for samples in scores[0]["mine"][0])
-
-
 @pytest.mark.parametrize("batch_norm", ["frozen", "trained"])
 def test_a_module_fine_tunes_as_the_shipped_method(batch_norm: str) -> None:
     rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")

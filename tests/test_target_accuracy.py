@@ -6,28 +6,88 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from headstart.cli.verify import verify
 from headstart.datamodules import ClassFolders
+from headstart.datamodules.orderings import sample_seed, sample_selection
+from headstart.datamodules.photo_batches import EpochBatches
 from headstart.evaluation.performances import performances
-from headstart.modules.photo_training import PhotoTraining
+from headstart.modules.method import sample_head
+from headstart.modules.networks.backbone import Backbone, build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.photo_training import PhotoTraining, epoch_seed
 from headstart.output.errors import UserError
 from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
 from headstart.store.ledger_reader import LedgerReader
-from headstart.tests.material.bare_fine_tuning import EPOCHS, plain_accuracies
-from headstart.tests.material.training import (
-    CONFIGS,
-    error_line,
-    predict_one_class,
-    refuse,
-    run,
-    small_training,
-)
+from headstart.tests.material.prepared_pictures import stack
+from headstart.tests.material.training import CONFIGS, error_line, predict_one_class, refuse, run, small_training
 
 CONFIG = f"--config={CONFIGS / 'target_accuracy.yaml'}"
 Measure = Callable[..., dict[str, Any]]
+BATCH, EPOCHS = 5, 3
+
+
+def load(root: Path, backbone: Backbone) -> dict[str, tuple[Tensor, Tensor]]:
+    source = ClassFolders(str(root))
+    results = {}
+    for split, photos in (("train", source.train()), ("validation", source.validation())):
+        pixels = [backbone.preprocessing.prepare(photos.read(index)) for index in range(len(photos))]
+        results[split] = stack(pixels), torch.from_numpy(photos.labels)
+    return results
+
+
+def plain_accuracies(
+    root: Path, trained: str, seed: int, ordering: int, share: float = 0, frozen: int = 0
+) -> list[float]:
+    """Fine-tune in a bare loop of PyTorch; the first modules of `features` stay frozen."""
+    small = Preprocessing(32, 32)
+    backbone = build_backbone(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, small).network(seed))
+    photos = load(root, backbone)
+    if share:
+        inputs, labels = photos["train"]
+        selected = np.isin(np.arange(24), sample_selection(labels.numpy(), np.arange(24), share, seed))
+        for split, mask in (("selection", selected), ("train", ~selected)):
+            photos[split] = inputs[mask], labels[mask]
+
+    head = nn.Linear(backbone.width, 2)
+    weight, bias = sample_head(backbone.width, 2, seed, ordering)
+    head.load_state_dict({"weight": weight.T, "bias": bias})
+    network: nn.Module = nn.Sequential(backbone.normalize, backbone.network, head)
+    if trained == "head":
+        with torch.inference_mode():
+            photos = {split: (backbone(pixels), labels) for split, (pixels, labels) in photos.items()}
+        network = head
+    network.train()
+    for number in range(frozen):
+        backbone.network.get_submodule(f"features.{number}").requires_grad_(False).eval()
+
+    inputs, labels = photos["train"]
+    drawn = sample_seed(ordering, seed)
+    batches = EpochBatches(len(labels), BATCH, drawn)
+    steps = EPOCHS * len(batches)
+    optimizer = torch.optim.AdamW((p for p in network.parameters() if p.requires_grad), lr=0.001, weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.001, steps, pct_start=round(0.2 * steps) / steps)
+
+    for epoch in range(EPOCHS):
+        batches.set_epoch(epoch)
+        torch.manual_seed(epoch_seed(drawn, epoch))
+        for indices in batches:
+            optimizer.zero_grad()
+            functional.cross_entropy(network(inputs[indices].clone()), labels[indices]).backward()
+            optimizer.step()
+            schedule.step()
+
+    with torch.inference_mode():
+        return [
+            float((network.eval()(inputs.clone()).argmax(1) == labels).float().mean())
+            for inputs, labels in (photos[split] for split in ("validation", "selection") if split in photos)
+        ]
 
 
 @pytest.fixture
@@ -43,35 +103,34 @@ def measure(options: list[str]) -> Measure:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trained", ["all", "head"])
+@pytest.mark.parametrize("share", [0, 0.25])
 def test_a_bare_loop_gives_the_same_accuracies(
-    trained: str, measure: Measure, photo_folder: Path, tmp_path: Path
+    trained: str,
+    share: float,
+    measure: Measure,
+    photo_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    results = measure(tmp_path / "run", f"--model.trained={trained}", "--data.orderings=3", "--seed_everything=4")
-    expected = [plain_accuracies(photo_folder, trained, 4, ordering)[0] for ordering in range(3)]
-    assert results["accuracies"] == pytest.approx(expected)
-    assert results["accuracy"] == pytest.approx(sum(expected) / 3)
-    assert results["trained"] == trained
-    assert (results["protocol"]["train_size"], results["protocol"]["validation_size"]) == (24, 12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("trained", ["all", "head"])
-def test_selection_photos_are_not_trained_on_and_measured_apart(
-    trained: str, measure: Measure, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = [f"--model.trained={trained}", "--data.orderings=2", "--data.selection_share=0.25", "--seed_everything=4"]
+    options = [f"--model.trained={trained}", "--data.orderings=2", "--seed_everything=4"]
+    options += [f"--data.selection_share={share}"] * bool(share)
     results = measure(tmp_path / "run", *options)
-    expected = [plain_accuracies(photo_folder, trained, 4, ordering, 0.25) for ordering in range(2)]
-    measured = list(zip(results["accuracies"], results["selection_accuracies"], strict=True))
-    assert measured == [pytest.approx(each) for each in expected]
-    assert results["selection_accuracy"] == pytest.approx(np.mean(results["selection_accuracies"]))
-    sizes = ("train_size", "selection_size", "validation_size")
-    assert [results["protocol"][size] for size in sizes] == [18, 6, 12]
-    printed = f"{results['accuracy']:.4f} ({results['selection_accuracy']:.4f} on the selection photos)"
-    assert printed in " ".join(capsys.readouterr().out.split())
+    expected = np.array([plain_accuracies(photo_folder, trained, 4, ordering, share) for ordering in range(2)])
+    assert results["accuracies"] == pytest.approx(expected[:, 0])
+    assert results["accuracy"] == pytest.approx(expected[:, 0].mean())
+    assert results["trained"] == trained
+    sizes = [results["protocol"][size] for size in ("train_size", "selection_size", "validation_size")]
+    assert sizes == ([18, 6, 12] if share else [24, 0, 12])
+    if share:
+        # Selection photos are not trained on, and measured apart.
+        assert results["selection_accuracies"] == pytest.approx(expected[:, 1])
+        assert results["selection_accuracy"] == pytest.approx(expected[:, 1].mean())
+        printed = f"{results['accuracy']:.4f} ({results['selection_accuracy']:.4f} on the selection photos)"
+        assert printed in " ".join(capsys.readouterr().out.split())
     # The accuracies are read from the ledger, too.
     again = measure(tmp_path / "again", *options)
-    assert (again["times"]["computed_traces"], again["selection_accuracies"]) == (0, results["selection_accuracies"])
+    assert (again["times"]["computed_traces"], again["accuracies"]) == (0, results["accuracies"])
+    assert again["selection_accuracies"] == results["selection_accuracies"]
     (verified,) = verify(str(tmp_path / "run"), share=1.0)
     assert verified.orderings == {f"mobilenet_v2 ({trained})": [0, 1]}
 

@@ -1,8 +1,9 @@
-"""Backbones: pre-trained networks without their classifier."""
+"""Backbones, which are pre-trained networks without their classifier, and networks with a new one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, NetworkSpec
+from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, NetworkSpec
 from headstart.modules.networks.weights import linear_heads, weights_digest
 from headstart.output.errors import UserError
 
@@ -147,13 +148,10 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
         UserError: As `build_prepared`; or it has no classifier, or changes what that returns.
     """
     network, preprocessing = build_prepared(spec)
-    run = partial(run_once, network, Normalization(preprocessing)(preprocessing.noise_photo()))
+    has_width = hasattr(network, "num_features")
     heads = dict[str, nn.Linear]()
-    if spec.library != CUSTOM or not hasattr(network, "num_features"):
-        with explain_picture_errors(spec, _sized_by(spec), preprocessing.crop):
-            heads = linear_heads(network, run)
-    if not heads and not hasattr(network, "num_features"):
-        raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
+    if spec.library != CUSTOM or not has_width:
+        heads = _find_heads(network, preprocessing, spec, _sized_by(spec), may_lack=has_width)
 
     for classifier in heads.values():
         identity = nn.Identity()
@@ -161,7 +159,7 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
         for name in [name for name, each in network.named_modules(remove_duplicate=False) if each is classifier]:
             network.set_submodule(name, identity)
     if spec.library == CUSTOM and heads:
-        _require_last(network, next(iter(heads)), run, spec)
+        _require_last(network, next(iter(heads)), partial(run_on_noise, network, preprocessing), spec)
     elif spec.library != CUSTOM and len(heads) != 1 and hasattr(network, "forward_head"):
         network.__class__ = _headless(type(network))
 
@@ -171,12 +169,66 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     elif spec.library != CUSTOM:
         # The features of some networks of timm are wider than the feature maps, whose width is `num_features`.
         with explain_picture_errors(spec, _sized_by(spec), preprocessing.crop):
-            width = run().shape[-1]
+            width = run_on_noise(network, preprocessing).shape[-1]
 
     # Classifiers whose logits are averaged are no linear head of one layer's features.
     is_trained = spec.weights is not None and getattr(network, "num_classes", None) != 0
     head = next(iter(heads.values())) if len(heads) == 1 and is_trained else None
     return Backbone(network, width, head, preprocessing)
+
+
+def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.Module, Preprocessing, int]:
+    """Build a network with a new classifier.
+
+    Random networks of torchvision and timm initialise their classifiers as the library does. In a network with weights,
+    a linear layer replaces the classifier, initialised as in torch. Both follow from the network's seed.
+
+    Args:
+        spec: The network.
+        classes: Number of classes.
+
+    Returns:
+        The spec, with its number of classes; the network, in the channels-last layout; its preparation of photos; and
+        the number of features that enter the classifier.
+
+    Raises:
+        UserError: As `build_prepared`; or it has no linear classifier, or does not take such photos.
+    """
+    sized = spec
+    if spec.library in CLASSIFIERS:
+        sized = replace(spec, arguments={**spec.arguments, "num_classes": classes})
+    network, preprocessing = build_prepared(sized if spec.weights is None else spec)
+
+    heads = _find_heads(network, preprocessing, spec, spec.terms.preprocessing)
+    if spec.weights is not None or next(iter(heads.values())).out_features != classes:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(spec.seed)
+            for name, head in heads.items():
+                network.set_submodule(name, nn.Linear(head.in_features, classes))
+
+    width = next(iter(heads.values())).in_features
+    return sized, network.to(memory_format=torch.channels_last), preprocessing, width
+
+
+def run_on_noise(network: nn.Module, preprocessing: Preprocessing) -> Tensor:
+    """Run a network once on a photo of noise.
+
+    Args:
+        network: The network, on the processor.
+        preprocessing: The preparation of photos for it.
+    """
+    return run_once(network, Normalization(preprocessing)(preprocessing.noise_photo()))
+
+
+def _find_heads(
+    network: nn.Module, preprocessing: Preprocessing, spec: NetworkSpec, option: str, may_lack: bool = False
+) -> dict[str, nn.Linear]:
+    """Return the linear classifiers of a network by module path; a UserError where it has none but needs one."""
+    with explain_picture_errors(spec, option, preprocessing.crop):
+        heads = linear_heads(network, partial(run_on_noise, network, preprocessing))
+    if not heads and not may_lack:
+        raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
+    return heads
 
 
 def _sized_by(spec: NetworkSpec) -> str:

@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headstart.modules.custom_code import import_code
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, MessageTerms, NetworkSpec, WeightsAddress
+from headstart.modules.networks.spec import (
+    CUSTOM,
+    WEIGHT_FILES,
+    LibraryName,
+    MessageTerms,
+    NetworkSpec,
+    WeightsAddress,
+    import_code,
+)
 from headstart.output.errors import UserError, prefix_errors
 
 TIMM_PREFIX = "timm/"

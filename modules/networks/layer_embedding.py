@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -72,20 +72,6 @@ class Record:
         """Describe shape and columns, or why there are none."""
         remark = self.problem if self.rows is None else f"{self.rows.shape[1]} columns"
         return f"the {self.side} is {self.shape}{remark and f' ({remark})'}"
-
-
-@contextmanager
-def recording(network: nn.Module, records: Sequence[Record]) -> Iterator[None]:
-    """Record the inputs and outputs of layers within; the hooks are removed afterwards, also after an exception.
-
-    Args:
-        network: The network.
-        records: The records that the forward pass within fills.
-    """
-    with ExitStack() as hooks:
-        for record in records:
-            hooks.enter_context(_hook(network.get_submodule(record.path), record))
-        yield
 
 
 def _hook(layer: nn.Module, record: Record) -> RemovableHandle:
@@ -222,7 +208,10 @@ class LayerEmbedding(nn.Module):
         # Photos arrive in the channels-last layout, in which networks that call view() cannot run.
         images = self.normalize(photos).contiguous()
         records = [replace(side, photos=len(photos)) for side in sides]
-        with recording(self.network, records):
+        # The hooks are removed also after an exception.
+        with ExitStack() as hooks:
+            for record in records:
+                hooks.enter_context(_hook(self.network.get_submodule(record.path), record))
             self.network(images, **self.forward_args)
         return records
 

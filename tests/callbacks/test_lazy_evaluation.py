@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
 
 from headstart.callbacks import ComparisonRun
+from headstart.modules.method import Method, MethodStart
 from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
@@ -95,3 +97,63 @@ def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None
     assert first.results.document["times"]["computed_traces"] == COUNTS.shape[0] * COUNTS.shape[1]
     assert again.results.document["times"]["computed_traces"] == 0
     assert again.correct.tolist() == first.correct.tolist()
+
+
+class Counting(Method):
+    """Is right on as many validation samples as it has seen batches.
+
+    The input of a validation sample is its index, and its class is 0 where that is even.
+    """
+
+    def begin(self, start: MethodStart) -> None:
+        super().begin(start)
+        self.batches = 0
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.batches += 1
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.predict(inputs, self.batches)
+
+    def predict(self, inputs: Tensor, right: float) -> Tensor:
+        classes = inputs[:, 0].long() % 2
+        predicted = torch.where(inputs[:, 0] < right, classes, 1 - classes)
+        return torch.nn.functional.one_hot(predicted, 2).float().expand(len(self.start.ordering_numbers), -1, -1)
+
+
+class Drawing(Counting):
+    """Is right on more samples the more it draws; what it draws has an axis of orderings, as dropout's mask has."""
+
+    def begin(self, start: MethodStart) -> None:
+        super().begin(start)
+        self.right = torch.zeros(len(start.ordering_numbers), 1)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.right = self.right + 2 * torch.rand(len(inputs), 1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        classes = inputs[:, 0].long() % 2
+        predicted = torch.where(inputs[:, 0] < self.right, classes, 1 - classes)
+        return torch.nn.functional.one_hot(predicted, 2).float()
+
+
+@pytest.mark.slow
+def test_traces_of_draws_for_several_orderings_serve_no_lazy_run(script: Script, tmp_path: Path) -> None:
+    def computed(folder: str, evaluation: str, ledger: str | None = None) -> ScriptedRun:
+        methods = [Drawing(), Counting()]
+        results, options = ComparisonRun(ledger=ledger), {"threshold": 0.6, "consecutive": 4, "validation_size": 40}
+        nothing = np.zeros((2, 2, 40), dtype=np.int64)
+        return script(nothing, methods=methods, folder=folder, evaluation=evaluation, results=results, **options)
+
+    every = computed("every", "every")
+    lazy = computed("lazy", "lazy")
+    apart = computed("apart", "lazy", str(tmp_path / "own"))
+    assert lazy.criterion.traces.measured.tolist() == [[True, True], [False, False]]
+    onsets = [each.results.document["methods"]["baseline"]["onset"] for each in (lazy, apart)]
+    assert onsets[0] == onsets[1]
+    # Every evaluation, as the second command reads it from the ledger, keeps its warning.
+    again = computed("again", "every")
+    for one in (every, again):
+        (warning,) = one.results.document["methods"]["baseline"]["warnings"]
+        assert warning.startswith("drew from a global generator")
+    assert not again.criterion.traces.measured.any()

@@ -10,15 +10,37 @@ import pytest
 import yaml
 from filelock import FileLock
 from PIL import Image
-from sklearn.metrics import balanced_accuracy_score
 
 from headstart.callbacks import ComparisonRun
+from headstart.callbacks.run_folder import configuration_digest
 from headstart.output.errors import UserError
 from headstart.store.json_digest import sealed
-from headstart.tests.material.configurations import CONFIG, OTHER, SAME
-from headstart.tests.material.scripted_runs import COUNTS, read
+from headstart.store.ledger_file import DESCRIPTION
+from headstart.store.ledger_reader import LedgerReader
+from headstart.tests.material.scripted_runs import COUNTS, IndexStream, read
 
 Script = Callable[..., Any]
+# A configuration, others that give the same results, and others that do not.
+CONFIG = (
+    "trainer: {default_root_dir: a, logger: true, max_epochs: 1}\ndata: {batch_size: 8}\nresults: {overwrite: false}"
+)
+
+
+def edited(**changes: Any) -> str:
+    content = yaml.safe_load(CONFIG)
+    for key, value in changes.items():
+        section, _, name = key.partition("__")
+        content[section][name] = value
+    return yaml.safe_dump(content)
+
+
+SAME = [
+    edited(),
+    edited(trainer__default_root_dir="b"),
+    edited(trainer__logger=False),
+    edited(results__overwrite=True),
+]
+OTHER = [edited(data__batch_size=4), edited(trainer__max_epochs=2), edited(data__seed=1)]
 PICTURES = {"learning_curves.png", "criterion_reached.png"}
 NAMES = {"config.yaml", "curves.npz", "results.json", *PICTURES}
 
@@ -175,9 +197,7 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     run = script(
         counts, validation_size=7, consecutive=1, threshold=0.9, measure="balanced_accuracy", folder="balanced"
     )
-    labels = np.arange(7) % 2
-    right = [np.where(np.arange(7) < count, labels, 1 - labels) for count in counts[0][0]]
-    expected = [balanced_accuracy_score(labels, predicted) for predicted in right]
+    expected = [sum((3, 4)[k % 2] for k in range(count)) / 24 for count in counts[0][0]]
     assert run.curves.accuracy == pytest.approx(np.array([[expected] * 2]), abs=1e-15)
     document = read(run.folder)
     assert document["times"]["computed_traces"] == 2
@@ -197,3 +217,38 @@ def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.Mon
     assert files(run.folder) == before
     script(COUNTS, results=ComparisonRun(overwrite=True), config=CONFIG)
     assert read(run.folder)["times"]["computed_traces"] == 6
+
+
+def test_near_duplicates_stand_in_the_results_and_in_the_ledger(
+    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs, describe = [["train/1.jpg", "validation/2.jpg"]], IndexStream.describe
+    monkeypatch.setattr(IndexStream, "describe", lambda self: {**describe(self), "near_duplicate_photos": pairs})
+    run = script(COUNTS, results=ComparisonRun())
+    document = read(run.folder)
+    warning = "1 validation photos look like a training photo: accuracies may be too high"
+    assert f"{warning}: train/1.jpg ~ validation/2.jpg." in document["warnings"]
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(f"WARNING: {each}" in printed for each in document["warnings"])
+    with LedgerReader(run.results.traces.ledger.folder) as ledger:
+        [fed] = ledger.streams().values()
+    assert fed[DESCRIPTION]["near_duplicate_photos"] == pairs
+    assert "near_duplicate_photos" not in {**fed, DESCRIPTION: {}}
+
+
+def test_configuration_digest_a_configuration_is_that_of_its_results() -> None:
+    digest = configuration_digest(CONFIG)
+    assert len(digest) == 8
+    assert {configuration_digest(config) for config in SAME} == {digest}
+    assert len({digest, *(configuration_digest(config) for config in OTHER)}) == 1 + len(OTHER)
+
+
+def test_digest_over_seeds_is_that_of_the_comparison() -> None:
+    config = (
+        "seed_everything: 0\ntrainer: {}\ndata: {init_args: {seed: 0, orderings: 2, first_ordering: 0, batch_size: 8}}"
+    )
+    digest = configuration_digest(config, over_seeds=True)
+    for old, new in (("everything: 0", "everything: 1"), ("seed: 0", "seed: 1"), ("ordering: 0", "ordering: 2")):
+        assert configuration_digest(config.replace(old, new), over_seeds=True) == digest
+        assert configuration_digest(config.replace(old, new)) != configuration_digest(config)
+    assert configuration_digest(config.replace("size: 8", "size: 4"), over_seeds=True) != digest

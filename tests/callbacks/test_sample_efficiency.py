@@ -17,9 +17,13 @@ from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficie
 from headstart.callbacks.measurement import measure
 from headstart.modules.comparison import Comparison
 from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.output.errors import UserError
 from headstart.tests.material.scripted_runs import IndexStream
 
 Script = Callable[..., Any]
+# Runs that continue to the sample limit after every trace has met the criterion.
+LONG = np.where(np.random.default_rng(3).random((2, 3, 30)) < 0.9, 17, 12)
+TWICE: dict[str, Any] = {"threshold": 0.8, "consecutive": 2}
 
 
 def first_met(counts: list[int], required: int, consecutive: int) -> int | None:
@@ -149,3 +153,40 @@ def test_progress_tells_samples_and_runs_that_met_the_criterion(script: Script) 
     script([[[20] * 6, [0] * 6]], consecutive=3, batch_size=8, max_samples=43, callbacks=(watched,))
     assert watched.progress is not None
     assert (watched.progress.done, watched.progress.total, watched.progress.note) == (43, 43, "criterion met 1/2")
+
+
+def test_every_evaluation_up_to_the_limit_is_made(script: Script) -> None:
+    short = script(LONG, folder="short", results=ComparisonRun(), **TWICE)
+    whole = script(LONG, folder="whole", results=ComparisonRun(), until="limit", **TWICE)
+    assert short.evaluations < 30
+    assert whole.correct.tolist() == LONG.tolist()
+    assert whole.stopped_because == "the sample limit was reached"
+    assert whole.results.document["criterion"]["until"] == "limit"
+    assert whole.results.document["times"]["computed_traces"] == 6
+    for name, scores in short.results.document["methods"].items():
+        longer = whole.results.document["methods"][name]
+        assert all(longer[key] == scores[key] for key in ("samples_to_criterion", "onset", "median", "restricted_mean"))
+
+
+def test_traces_up_to_the_limit_serve_runs_that_stop_at_the_criterion(script: Script) -> None:
+    script(LONG, folder="whole", results=ComparisonRun(), until="limit", **TWICE)
+    for options in ({}, {"until": "limit"}, {"until": "limit", "max_samples": 20}):
+        again = script(LONG, folder=f"again {options}", results=ComparisonRun(), **options, **TWICE)
+        assert again.results.document["times"]["computed_traces"] == 0
+    # A higher limit is measured from the beginning.
+    script(
+        LONG[..., :20],
+        folder="low",
+        results=ComparisonRun(ledger=str(again.folder / "own")),
+        until="limit",
+        **TWICE,
+    )
+    high = script(LONG, folder="high", results=ComparisonRun(ledger=str(again.folder / "own")), until="limit", **TWICE)
+    assert high.correct.tolist() == LONG.tolist()
+    assert high.results.document["times"]["computed_traces"] == 6
+
+
+@pytest.mark.parametrize("other", [{"stop_when_met": True}, {"evaluation": "lazy"}])
+def test_a_run_that_stops_at_the_criterion_cannot_continue_to_the_limit(other: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, but criterion\."):
+        SampleEfficiency(until="limit", **other)

@@ -100,10 +100,13 @@ OF_A_COMPARISON = {
     "--data.max_samples=25": "data.max_samples: 25 requested, but there are 24 training photos",
     # Three evaluations in a row.
     "--data.max_samples=2": "data.max_samples: 2 is too few to meet the criterion",
+    "--data.batch_size=-2": "data.batch_size: ",
+    "--data.cache_dir=/dev/null/cache": "data.cache_dir: ",
     "--data.backbone.name=mobilenet_v9": "data.backbone.name: torchvision has no model 'mobilenet_v9'; it",
     "--data.backbone.weights=IMAGENET": "data.backbone.weights: ",
     "--data.backbone.model_args={width: 1}": "data.backbone",
     "--model.methods={baseline: headstart.modules.NearestClassMean}": "the name 'baseline' is the baseline's own",
+    "--model.methods={a.b: headstart.modules.Replay}": "model.methods: 'a.b' cannot be a method's name",
     "--trainer.accelerator=gpuu": "trainer.accelerator: ",
     "--trainer.devices=99": "trainer.devices: ",
     "--trainer.max_time=soon": "trainer.max_time: ",

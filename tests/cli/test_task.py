@@ -1,4 +1,4 @@
-"""The task of a run is that of `--task`, else of the last configuration that names one."""
+"""The help of headstart train, its task, the configuration that it prints, and options that are set to null."""
 
 from pathlib import Path
 
@@ -11,6 +11,68 @@ from headstart.cli.task import find_task
 from headstart.sweeps.sweep_file import RUN_OPTIONS
 
 ROOT = Path(train.__file__).parent
+DEMO = f"--config={ROOT / 'configs' / 'demo.yaml'}"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """Return what headstart train prints before it exits without an error."""
+    with pytest.raises(SystemExit) as caught:
+        train.main(list(options))
+    assert not caught.value.code
+    return capsys.readouterr().out
+
+
+def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, "--help")
+    positions = [text.index(f"--{name}") for name in ("data.batch_size", "model.baseline", "criterion.threshold")]
+    assert positions == sorted(positions)
+    assert "--trainer.accelerator" not in text
+    assert "optimizer" not in text
+    assert "lr_scheduler" not in text
+    assert "headstart list datasets" in " ".join(text.split())
+    lines = text.splitlines()
+    assert any("--trainer.help" in line for line in lines[-6:])
+    assert max(map(len, lines)) <= 100
+    assert "--trainer.accelerator" in printed(capsys, "--trainer.help")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--help", ["LightningModule]; headstart list methods", "PhotoSource; headstart list datasets"]),
+        ("--data.help=PhotoStream", ["PhotoSource; headstart list datasets"]),
+        ("--data.photos.help=PhotoSource", ["has no options; headstart list methods, or datasets, says which there"]),
+        ("--model.baseline.help=NearestClassMean", ["has no options; headstart list methods"]),
+        ("--model.baseline.help=LoRA", ["one of Adafactor, Muon, Adadelta, Adagrad, Adam, AdamW,"]),
+        ("--trainer.help", ["(type: Union[str, Accelerator], default: auto, one of CPUAccelerator, CUDAAccelerator"]),
+    ],
+)
+def test_help_points_to_the_lists_of_classes(option: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(printed(capsys, option).split())
+    assert all(each in text for each in words)
+    assert not any(
+        each in text for each in ("known subclasses", "<class", "SplitSource", "modules.FineTuning", "DrawnObjects")
+    )
+
+
+@pytest.mark.parametrize("change", [[], ["--data.batch_size=3"]])
+def test_configuration_is_printed_in_any_order(change: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    first, last = (
+        yaml.safe_load(printed(capsys, *options))
+        for options in (["--print_config", DEMO, *change], [DEMO, *change, "--print_config"])
+    )
+    assert first == last
+    assert first["criterion"]["threshold"] == 0.8
+    assert first["data"]["init_args"]["batch_size"] == (3 if change else 1)
+
+
+def test_null_for_options_that_may_be_none(capsys: pytest.CaptureFixture[str]) -> None:
+    nulls = ["--data.validation_size=3", "--data.validation_size=null", "--data.backbone.registry=~"]
+    photos = ["--data.photos=CatsAndDogs", "--data.photos.root=None"]
+    data = yaml.safe_load(printed(capsys, DEMO, *nulls, *photos, "--print_config"))["data"]["init_args"]
+    assert data["validation_size"] is data["backbone"]["registry"] is data["photos"]["init_args"]["root"] is None
 
 
 def test_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,18 +95,11 @@ def test_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_help_and_configuration_of_each(task: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for option in ("--help", "--print_config"):
-        with pytest.raises(SystemExit) as ended:
-            train.main([f"--task={task}", option, *_required(task)])
-        assert not ended.value.code
-    text = capsys.readouterr().out
-    assert "usage: headstart train" in text
-    printed = yaml.safe_load(text[text.rindex("# lightning.pytorch") :])
-    assert printed["task"] == task
-    # Sweeps pass these options on to their runs.
-    assert set(printed) <= set(RUN_OPTIONS)
-
-
-def _required(task: str) -> list[str]:
     config = ROOT / "configs" / f"{'demo' if task == 'comparison' else task}.yaml"
-    return [f"--config={config}"]
+    for option in ("--help", "--print_config"):
+        text = printed(capsys, f"--task={task}", option, f"--config={config}")
+        assert option != "--help" or "usage: headstart train" in text
+    configuration = yaml.safe_load(text)
+    assert configuration["task"] == task
+    # Sweeps pass these options on to their runs.
+    assert set(configuration) <= set(RUN_OPTIONS)

@@ -34,11 +34,6 @@ def test_all_methods_start_from_equal_but_separate_copies(trainable: bool) -> No
         assert not own & {value.data_ptr() for state in states for value in state.values()}
 
 
-def test_name_of_the_baseline_is_taken() -> None:
-    with pytest.raises(UserError, match="the name 'baseline' is the baseline's own"):
-        Comparison(GradientDescent(), {"baseline": GradientDescent()})
-
-
 @pytest.mark.parametrize("custom", [None, {}, {"z": GradientDescent(), "a": GradientDescent()}])
 def test_names_in_the_order_given(custom: Any) -> None:
     assert Comparison(GradientDescent(), custom).names == ["baseline", *(custom or {})]
@@ -59,28 +54,17 @@ def test_batches_are_fed_to_all_and_counted() -> None:
     )
 
 
-def test_correct_predictions_are_counted_afresh_at_every_evaluation() -> None:
+def test_correct_predictions_are_counted_afresh_at_every_evaluation_by_the_weights_of_classes() -> None:
     comparison = Comparison(Constant([0, 1]), {"other": Constant([2, 0])})
     set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
-    labels = torch.tensor([0, 1, 1, 2, 2, 2, 0])
-    for _ in range(2):
+    for weights, correct in ((None, [[2, 2], [3, 2]]), (None, [[2, 2], [3, 2]]), ([10, 20, 50], [[20, 40], [150, 20]])):
+        if weights is not None:
+            comparison.weigh(np.array(weights))
         comparison.on_validation_epoch_start()
-        for part in labels.split(3):
+        for part in torch.tensor([0, 1, 1, 2, 2, 2, 0]).split(3):
             comparison.validation_step([(torch.zeros(len(part), 4), part)], 0)
-        assert comparison.counts.tolist() == [[[2, 2], [3, 2]], [[0, 0], [0, 0]]]
-
-
-def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
-    comparison = Comparison(Constant([0, 1]), {"other": Constant([2, 0])})
-    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
-    comparison.weigh(np.array([10, 20, 50]))
-    comparison.on_validation_epoch_start()
-    for part in torch.tensor([0, 1, 1, 2, 2, 2, 0]).split(3):
-        comparison.validation_step([(torch.zeros(len(part), 4), part)], 0)
-    now = comparison.snapshot()
-    assert now.correct.tolist() == [[20, 40], [150, 20]]
-    assert now.samples_validated == 7
-    assert not now.not_finite.any()
+        assert comparison.counted().tolist() == [correct, [[0, 0], [0, 0]]]
+        assert comparison.samples_validated == 7
 
 
 @pytest.mark.parametrize(

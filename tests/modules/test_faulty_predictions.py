@@ -58,4 +58,4 @@ def test_a_class_may_be_barred(value: float, is_fine: bool) -> None:
     comparison.training_step((torch.zeros(1, 1, 3, 2, 2), torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 1)), 0)
     comparison.validation_step([(torch.zeros(5, 3, 2, 2), torch.zeros(5, dtype=torch.int64))], 0)
     with nullcontext() if is_fine else pytest.raises(UserError, match="turned NaN or infinite"):
-        comparison.snapshot()
+        comparison.counted()

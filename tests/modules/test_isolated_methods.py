@@ -16,52 +16,11 @@ from headstart.output.errors import UserError
 from headstart.tests.material.constant_predictions import Constant, set_up
 
 
-class Rounds(Constant):
-    """Asks for products in bfloat16 whenever it is called."""
-
-    def begin(self, start: MethodStart) -> None:
-        torch.set_float32_matmul_precision("medium")
-        super().begin(start)
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        torch.set_float32_matmul_precision("medium")
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        torch.set_float32_matmul_precision("medium")
-        return super().forward(inputs)
-
-
-class Notes(Constant):
-    """Notes in what precision products of float32 are when it is called."""
-
-    def begin(self, start: MethodStart) -> None:
-        self.noted = [torch.get_float32_matmul_precision()]
-        super().begin(start)
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        self.noted.append(torch.get_float32_matmul_precision())
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        self.noted.append(torch.get_float32_matmul_precision())
-        return super().forward(inputs)
-
-
-def test_no_method_decides_on_the_arithmetic_of_another() -> None:
-    notes = Notes([0, 0])
-    comparison = Comparison(Rounds([0, 0]), {"notes": notes})
-    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
-    comparison.training_step((torch.randn(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1)), 0)
-    comparison.on_validation_epoch_start()
-    comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
-    set_float32_arithmetic()
-    assert notes.noted == ["highest"] * 3
-
-
 class Takes(Constant):
     """Changes something behind torch's back, while it does something.
 
     Args:
-        doing: The function in which it does.
+        doing: The function in which it does, empty for all.
         change: Given the method and what the function is given.
     """
 
@@ -85,8 +44,21 @@ class Takes(Constant):
         return super().forward(inputs)
 
     def _do(self, doing: str, argument: Any) -> None:
-        if doing == self.doing:
+        if self.doing in ("", doing):
             self.change(self, argument)
+
+
+def test_no_method_decides_on_the_arithmetic_of_another() -> None:
+    noted = list[str]()
+    rounds = Takes("", lambda *_: torch.set_float32_matmul_precision("medium"))
+    notes = Takes("", lambda *_: noted.append(torch.get_float32_matmul_precision()))
+    comparison = Comparison(rounds, {"notes": notes})
+    set_up(comparison, MethodStart(4, 3, range(2), max_samples=9, seed=0))
+    comparison.training_step((torch.randn(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1)), 0)
+    comparison.on_validation_epoch_start()
+    comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
+    set_float32_arithmetic()
+    assert noted == ["highest"] * 3
 
 
 def _start() -> MethodStart:

@@ -88,11 +88,6 @@ class Partial(Alias):
     kind = "partial"
 
 
-@pytest.mark.parametrize("kind", [Alias, Partial])
-def test_references_to_parts_of_a_state_are_restored(kind: type[Method]) -> None:
-    follow(kind, "features")
-
-
 class Averaged(modules.GradientDescent):
     """Predicts by a running mean of its weights, which is a buffer."""
 
@@ -141,11 +136,6 @@ class Dropped(modules.GradientDescent):
         return super().forward(inputs) + sum(self.seen)
 
 
-@pytest.mark.parametrize("kind", [Averaged, Scheduled, Dropped])
-def test_buffers_schedulers_and_generators_are_those_of_then(kind: type[Method]) -> None:
-    follow(kind, "features")
-
-
 class Gain(Method):
     """Keeps numbers, tensors and layers in its backbone."""
 
@@ -167,10 +157,6 @@ class Gain(Method):
     def forward(self, inputs: Tensor) -> Tensor:
         scaled: Tensor = self.parts(inputs) * self.parts.gain + self.parts.network.scales[0]
         return scaled[None, :, :2] * len(self.parts.network)
-
-
-def test_attributes_of_a_backbone_are_restored() -> None:
-    follow(Gain, "photos")
 
 
 class Tied(Method):
@@ -197,45 +183,24 @@ class Tied(Method):
         return logits
 
 
-def test_weights_that_layers_share_are_those_of_then() -> None:
-    follow(Tied, "photos")
+def test_references_buffers_schedulers_generators_and_parts_are_those_of_then() -> None:
+    kinds: list[type[Method]] = [Alias, Partial, Averaged, Scheduled, Dropped, Gain, Tied]
+    for kind in kinds:
+        follow(kind, "photos" if kind in (Gain, Tied) else "features")
 
 
-@pytest.mark.parametrize("error", [RuntimeError("only some can"), torch.OutOfMemoryError("CUDA out of memory. Tried")])
-def test_a_failure_in_a_copy_is_one_line(error: Exception) -> None:
-    class Fails(modules.NearestClassMean):
-        pass
-
-    class Part:
-        def __deepcopy__(self, memo: object) -> None:
-            raise error
-
-        def __reduce__(self) -> Any:
-            return (int, ())
-
-    method, state = begin(Fails, draw("features")[0])
-    method.part = Part()  # type: ignore[assignment]
-    with pytest.raises(
-        UserError, match=r"^criterion\.evaluation: .*(only some can|does not fit into memory).* give every"
-    ):
-        copy_of(state)
-
-
-def test_shared_tensors_are_not_copied() -> None:
+def copy_after_a_batch(kind: type[Method]) -> tuple[Any, Any, MethodState]:
     samples, labels = draw("features")
-    method, state = begin(modules.Replay, samples)
+    method, state = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    copied: Any = copy_of(state)
+    return copy_of(state), method, state
+
+
+def test_shared_tensors_and_optimisers_are_not_copied() -> None:
+    copied, method, _ = copy_after_a_batch(modules.Replay)
     assert copied.memory.matrix is method.start.samples
     assert copied.memory is not method.memory
-
-
-def test_optimisers_are_not_copied() -> None:
-    samples, labels = draw("features")
-    method: Any
-    method, state = begin(modules.GradientDescent, samples)
-    adapt(method, next(batches(samples, labels, 2)))
-    copied: Any = copy_of(state)
+    copied, method, state = copy_after_a_batch(modules.GradientDescent)
     assert copied.optimizer is state.optimizers[0]
     assert copied.weight is not method.weight
 
@@ -243,15 +208,30 @@ def test_optimisers_are_not_copied() -> None:
 class Locked(modules.NearestClassMean):
     """Holds something that cannot be copied."""
 
+    part: Any = None
+
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         super().adapt(inputs, labels)
-        self.numbers = (number for number in range(3))
+        self.part = self.part or (number for number in range(3))
 
 
-@pytest.mark.parametrize(("kind", "what"), [(Locked, "generator")])
-def test_attributes_that_cannot_be_copied_are_reported(kind: type[Method], what: str) -> None:
-    samples, labels = draw("features")
-    method, state = begin(kind, samples)
-    adapt(method, next(batches(samples, labels, 2)))
-    with pytest.raises(UserError, match=rf"^criterion\.evaluation: lazy needs copies of {kind.__name__}.*{what}"):
-        copy_of(state)
+class Greedy(Locked):
+    """Holds something for whose copy memory does not suffice."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.part = TakesAllMemory()
+        super().adapt(inputs, labels)
+
+
+class TakesAllMemory:
+    def __deepcopy__(self, memo: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [(Locked, "lazy needs copies of Locked, .*generator"), (Greedy, "a copy of Greedy, .* does not fit into memory")],
+)
+def test_what_cannot_be_copied_is_one_line(kind: type[Method], words: str) -> None:
+    with pytest.raises(UserError, match=rf"^criterion\.evaluation: {words}.* give every"):
+        copy_after_a_batch(kind)

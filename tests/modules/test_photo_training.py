@@ -125,31 +125,25 @@ def test_a_cycle_fits_into_few_batches(samples: tuple[Tensor, Tensor], warm_up: 
     assert len(list(rates(model, samples, 1))) == 5
 
 
+class Auxiliary(nn.Module):
+    def forward(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        return logits, logits
+
+
 def test_mistakes_are_named(samples: tuple[Tensor, Tensor]) -> None:
-    model = PhotoTraining(lambda p: torch.optim.SGD(p, lr=1e30))
-    model.begin(make_network(), Scaled(), CLASSES, SEED)
-    with pytest.raises(UserError, match=r"model.optimizer: the loss is (nan|inf) in epoch \d, batch \d; give a lower"):
-        make_trainer().fit(model, *loaders(samples))
-    model = PhotoTraining(torch.optim.Adagrad)
-    model.begin(make_network(), Scaled(), CLASSES, SEED)
-    with pytest.raises(UserError, match=r"model\.schedule: one_cycle does not suit Adagrad"):
-        make_trainer().fit(model, *loaders(samples))
-
-
-class WithAuxiliary(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.network = make_network()
-
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        return self.network(images), images
-
-
-def test_auxiliary_outputs_are_refused(samples: tuple[Tensor, Tensor]) -> None:
-    model = PhotoTraining()
-    model.begin(WithAuxiliary(), Scaled(), CLASSES, SEED)
-    with pytest.raises(UserError, match=r"data\.backbone\.name: the network returns a tuple"):
-        make_trainer().fit(model, *loaders(samples))
+    mistakes = [
+        (
+            PhotoTraining(lambda p: torch.optim.SGD(p, lr=1e30)),
+            r"model.optimizer: the loss is (nan|inf) in epoch",
+        ),
+        (PhotoTraining(torch.optim.Adagrad), r"model\.schedule: one_cycle does not suit Adagrad"),
+        (PhotoTraining(), r"data\.backbone\.name: the network returns a tuple"),
+    ]
+    for model, message in mistakes:
+        network = make_network() if "tuple" not in message else nn.Sequential(make_network(), Auxiliary())
+        model.begin(network, Scaled(), CLASSES, SEED)
+        with pytest.raises(UserError, match=message):
+            make_trainer().fit(model, *loaders(samples))
 
 
 def brute_force_mean_iou(predicted: Tensor, labels: Tensor) -> float:

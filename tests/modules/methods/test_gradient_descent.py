@@ -1,7 +1,9 @@
-"""Gradient descent for many orderings at once against `torch.nn.Linear`, trained one ordering at a time."""
+"""Gradient descent, and that with replay, for many orderings at once against a plain loop for one of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -9,9 +11,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 
-from headstart.modules.method import MethodStart, sample_head
-from headstart.modules.methods.gradient_descent import GradientDescent
-from headstart.tests.material.streams import feed, random_samples
+from headstart.modules import GradientDescent, Replay
+from headstart.modules.method import sample_head
+from headstart.tests.material.streams import (
+    adapt,
+    batches,
+    begin,
+    feed,
+    make_start,
+    random_photos,
+    random_samples,
+    tiny_backbone,
+)
 
 MakeOptimizer = Callable[..., Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {
@@ -19,64 +30,96 @@ OPTIMIZERS: dict[str, MakeOptimizer] = {
     "SGD": lambda p: SGD(p, lr=0.1),
     "momentum": lambda p: SGD(p, lr=0.05, momentum=0.9, weight_decay=0.01),
 }
+# Two steps at each of three batches of two, with all that was seen.
+REPLAYED = [slice(end) for end in (2, 2, 4, 4, 6, 6)]
 
 
-def train_linear(
-    inputs: Tensor, labels: Tensor, classes: int, batch: int, make: MakeOptimizer, ordering: int
-) -> nn.Linear:
-    """Train a plain linear layer on one ordering."""
-    layer = nn.Linear(inputs.shape[1], classes)
-    weight, bias = sample_head(inputs.shape[1], classes, seed=0, ordering=ordering)
-    with torch.no_grad():
-        layer.weight.copy_(weight.T)
-        layer.bias.copy_(bias)
-    optimizer = make(layer.parameters())
-    for part, part_labels in zip(inputs.split(batch), labels.split(batch), strict=True):
+def parts(samples: int, batch: int) -> list[slice]:
+    return [slice(first, first + batch) for first in range(0, samples, batch)]
+
+
+def require_as_in_a_loop(
+    method: Any,
+    inputs: Tensor,
+    labels: Tensor,
+    steps: Iterable[slice],
+    make: MakeOptimizer,
+    ordering: int = 0,
+    backbone: nn.Module | None = None,
+) -> None:
+    """Hold what a method has learnt in one ordering to a plain loop, each of whose steps takes some samples."""
+    plain = nn.Identity() if backbone is None else deepcopy(backbone)
+    head, bias = (
+        value.requires_grad_()
+        for value in sample_head(method.start.features, method.start.classes, seed=0, ordering=ordering)
+    )
+    optimizer = make([head, bias, *plain.parameters()])
+    for step in steps:
         optimizer.zero_grad()
-        functional.cross_entropy(layer(part), part_labels).backward()
+        functional.cross_entropy(plain(inputs[step]) @ head + bias, labels[step]).backward()
         optimizer.step()
-    return layer
+    learnt = [method.weight[ordering], method.bias[ordering], *(method.backbone or plain).parameters()]
+    for ours, theirs in zip(learnt, [head, bias, *plain.parameters()], strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "batch", "classes"), [("Adam", 1, 5), ("SGD", 4, 2), ("momentum", 4, 5)])
 def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes: int) -> None:
     # 30 samples leave a smaller last batch of 4.
     inputs, labels = random_samples(orderings=5, samples=30, features=12, classes=classes)
-    method = feed(GradientDescent(OPTIMIZERS[name]), inputs, labels, batch=batch, classes=classes)
-    assert isinstance(method, GradientDescent)
-    for k in range(5):
-        layer = train_linear(inputs[k], labels[k], classes, batch, OPTIMIZERS[name], k)
-        torch.testing.assert_close(method.weight[k], layer.weight.T, rtol=0, atol=1e-6)
-        torch.testing.assert_close(method.bias[k], layer.bias, rtol=0, atol=1e-6)
-        with torch.no_grad():
-            torch.testing.assert_close(method(inputs[0])[k], layer(inputs[0]), rtol=1e-5, atol=1e-5)
+    method: Any = feed(GradientDescent(OPTIMIZERS[name]), inputs, labels, batch=batch, classes=classes)
+    for ordering in range(5):
+        require_as_in_a_loop(method, inputs[ordering], labels[ordering], parts(30, batch), OPTIMIZERS[name], ordering)
+    with torch.no_grad():
+        expected = inputs[0] @ method.weight + method.bias[:, None]
+        torch.testing.assert_close(method(inputs[0]), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_default_is_adam() -> None:
     inputs, labels = random_samples(orderings=1, samples=20, features=6)
     method = feed(GradientDescent(), inputs, labels)
-    layer = train_linear(inputs[0], labels[0], 2, 1, lambda p: Adam(p, lr=1e-3), 0)
-    torch.testing.assert_close(method.state_dict()["weight"][0], layer.weight.detach().T, rtol=0, atol=1e-6)
+    require_as_in_a_loop(method, inputs[0], labels[0], parts(20, 1), lambda p: Adam(p, lr=1e-3))
 
 
 def test_trainable_backbone_is_fine_tuned_as_in_a_plain_loop() -> None:
-    torch.manual_seed(0)
-    batch = 4
-    backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh())
-    inputs, labels = torch.randn(1, 8, 3, 2, 2), torch.randint(2, (1, 8))
-    method = GradientDescent(OPTIMIZERS["Adam"])
-    method.begin(MethodStart(6, 2, range(1), max_samples=8, seed=0, backbone=backbone))
-    method.build_optimizers()
+    photos, labels = random_photos(8)
+    method = feed(GradientDescent(OPTIMIZERS["Adam"]), photos, labels, batch=4)
+    require_as_in_a_loop(method, photos[0], labels[0], parts(8, 4), OPTIMIZERS["Adam"], backbone=tiny_backbone())
 
-    plain = deepcopy(backbone)
-    head, bias = (nn.Parameter(value) for value in sample_head(6, 2, seed=0, ordering=0))
-    optimizer = Adam([head, bias, *plain.parameters()], lr=1e-2)
-    for part, part_labels in zip(inputs.split(batch, 1), labels.split(batch, 1), strict=True):
-        method.adapt(part, part_labels)
-        optimizer.zero_grad()
-        functional.cross_entropy(plain(part[0]) @ head + bias, part_labels[0]).backward()
-        optimizer.step()
-    torch.testing.assert_close(method.weight[0], head, rtol=0, atol=1e-6)
-    assert method.backbone is not None
-    for ours, theirs in zip(method.backbone.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+
+def test_replay_takes_the_batch_and_all_of_a_small_memory() -> None:
+    inputs, labels = random_samples(orderings=2, samples=6, features=5)
+    method = feed(Replay(OPTIMIZERS["SGD"], replay_size=100, steps=2), inputs, labels, batch=2)
+    for ordering in range(2):
+        require_as_in_a_loop(method, inputs[ordering], labels[ordering], REPLAYED, OPTIMIZERS["SGD"], ordering)
+
+
+def test_replay_draws_as_many_as_asked() -> None:
+    sizes = []
+
+    class Counting(Replay):
+        def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+            sizes.append(labels.shape[1])
+            return super().loss(logits, labels)
+
+    feed(Counting(replay_size=3, steps=1), torch.randn(2, 10, 4), torch.randint(2, (2, 10)), batch=2)
+    assert sizes == [2, 4, 5, 5, 5]
+
+
+class Scaled(nn.Module):
+    """Takes bytes, as a backbone does."""
+
+    def forward(self, photos: Tensor) -> Tensor:
+        assert photos.dtype == torch.uint8
+        return photos / 255
+
+
+def test_a_trained_backbone_sees_the_memory_anew() -> None:
+    photos, labels = random_photos(6)
+    pixels = (60 * photos + 90).to(torch.uint8)
+    backbone, method = nn.Sequential(Scaled(), tiny_backbone()), Replay(OPTIMIZERS["SGD"], replay_size=100, steps=2)
+    begin(method, replace(make_start(photos), backbone=backbone))
+    for batch in batches(pixels, labels, 2):
+        adapt(method, batch)
+    assert method.memory.matrix.dtype == torch.uint8
+    require_as_in_a_loop(method, pixels[0], labels[0], REPLAYED, OPTIMIZERS["SGD"], backbone=backbone)

@@ -1,36 +1,32 @@
 """Every shipped method keeps the rules of methods."""
 
+import pickle
+import random
 import re
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import fields, replace
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from headstart import modules
-from headstart.modules.method import Method
+from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods import logistic_regression
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.errors import UserError
-from headstart.tests.material.method_rules import (
-    BATCH,
-    CLASSES,
-    SAMPLES,
-    check_alone_as_among_many,
-    check_any_device,
-    check_deterministic,
-    check_evaluations_change_nothing,
-    check_leaves_the_start_alone,
-    check_sees_no_label_early,
-    random_stream,
-    trace,
-    waits_for_the_gpu,
-)
+from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
 from headstart.tests.material.root import ROOT, require_checkout
-from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, maker
-from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
+from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, Make, maker
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_photos, random_samples
 
+CLASSES, SAMPLES = 3, 20
+BATCH = 3  # leaves a smaller last batch
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "LoRA", "Replay")
 MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "SemanticClassMean")
 DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior")
@@ -40,6 +36,51 @@ WAIT = ("LogisticRegression", "ScikitLearnClassifier")
 each_method = pytest.mark.parametrize("name", METHODS)
 on_features = pytest.mark.parametrize("name", ON_FEATURES)
 each_case = pytest.mark.parametrize(("name", "inputs"), CASES)
+
+
+def random_stream(inputs: str) -> tuple[Tensor, Tensor]:
+    return random_photos(SAMPLES, CLASSES) if inputs == "photos" else random_samples(4, SAMPLES, 12, CLASSES)
+
+
+def trace(make: Make, inputs: Tensor, labels: Tensor, device: str = "cpu", evaluations: int = 1) -> Tensor:
+    """Return the logits at the start and after every batch, `[evaluations, orderings, samples, classes]`."""
+    method = make()
+    inputs, labels = inputs.to(device), labels.to(device)
+    method.begin(replace(make_start(inputs, CLASSES), device=device))
+    method.to(device).build_optimizers()
+    logits = [method(inputs[0]).detach()]
+    for part in batches(inputs, labels, BATCH):
+        adapt(method, part)
+        logits.append([method(inputs[0]).detach() for _ in range(evaluations)][-1])
+    return torch.stack(logits)
+
+
+def snapshot(start: MethodStart) -> list[Any]:
+    values = [getattr(start, field.name) for field in fields(start)]
+    states = [list(value.state_dict().values()) for value in values if isinstance(value, nn.Module)]
+    return deepcopy([*states, *(value for value in values if isinstance(value, Tensor))])
+
+
+def waits_for_the_gpu(make: Make, inputs: str) -> list[str]:
+    """Run on a GPU that is not there, where tensors of the processor are refused; give what is waited for."""
+    stream, labels = random_stream(inputs)
+    start = make_start(stream, CLASSES)
+    with absent_gpu() as waits:
+        if start.backbone is not None:
+            to_gpu(start.backbone)
+        tensors: dict[str, Any] = {
+            name: value.to(GPU) for name, value in vars(start).items() if isinstance(value, Tensor)
+        }
+        method = make()
+        method.begin(replace(start, device=GPU, **tensors))
+        to_gpu(method)
+        method.build_optimizers()
+        elsewhere = stream.to(GPU), labels.to(GPU)
+        waits.noted.clear()
+        for part in batches(*elsewhere, BATCH):
+            adapt(method, part)
+            assert method(elsewhere[0][0]).device == GPU
+    return waits.noted
 
 
 @each_method
@@ -60,13 +101,19 @@ def test_every_method_is_documented_and_tested() -> None:
     page = (ROOT / "docs" / "methods.md").read_text()
     rows = re.findall(r"^\| ([^|]+) \| `(\w+)` \|", page, re.MULTILINE)
     assert rows == [(method.title, name) for name, method in METHODS.items()]
-    for method in METHODS.values():
-        assert (Path(__file__).parent / f"test_{method.name}.py").exists()
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__))
+    assert [name for name in METHODS if not re.search(rf"\b{name}\(", tests)] == []
 
 
 @each_case
 def test_starts_from_what_all_start_from(name: str, inputs: str) -> None:
-    check_leaves_the_start_alone(maker(name), inputs)
+    stream, labels = random_stream(inputs)
+    start = make_start(stream, CLASSES)
+    before = snapshot(start)
+    method = begin(maker(name)(), start)
+    for part in batches(stream, labels, BATCH):
+        adapt(method, part)
+    torch.testing.assert_close(snapshot(start), before, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] in FROM_INITIAL_HEAD])
@@ -95,28 +142,56 @@ def test_up_to_a_sample_the_limit_does_not_matter(name: str, inputs: str) -> Non
 
 @on_features
 def test_alone_as_among_many(name: str) -> None:
-    check_alone_as_among_many(maker(name))
+    inputs, labels = random_stream("features")
+    many = trace(maker(name), inputs, labels)
+    for ordering in (0, 2):
+        method = begin(maker(name)(), make_start(inputs[ordering][None], CLASSES, ordering))
+        for after, part in enumerate(batches(inputs[ordering][None], labels[ordering][None], BATCH), start=1):
+            adapt(method, part)
+            torch.testing.assert_close(method(inputs[0])[0], many[after, ordering], rtol=1e-3, atol=1e-4)
 
 
 @each_case
 def test_deterministic_whatever_else_draws(name: str, inputs: str) -> None:
-    check_deterministic(maker(name), inputs)
+    traces = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        before = pickle.dumps((random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()))
+        traces.append(trace(maker(name), *random_stream(inputs)))
+        after = pickle.dumps((random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()))
+        assert after == before, "drew from a generator that all share"
+    assert torch.equal(*traces)
 
 
 @each_case
 def test_sees_no_label_early(name: str, inputs: str) -> None:
-    check_sees_no_label_early(maker(name), inputs)
+    stream, labels = random_stream(inputs)
+    logits = trace(maker(name), stream, labels)
+    for evaluation, seen in enumerate(range(0, SAMPLES, BATCH)):
+        other, other_labels = stream.clone(), labels.clone()
+        other[:, seen:] *= -1
+        other_labels[:, seen:] = (other_labels[:, seen:] + 1) % CLASSES
+        method = begin(maker(name)(), make_start(stream, CLASSES))
+        for part in islice(batches(other, other_labels, BATCH), evaluation):
+            adapt(method, part)
+        assert torch.equal(method(stream[0]), logits[evaluation])
 
 
 @each_case
 def test_evaluations_change_nothing(name: str, inputs: str) -> None:
-    check_evaluations_change_nothing(maker(name), inputs)
+    stream, labels = random_stream(inputs)
+    assert torch.equal(trace(maker(name), stream, labels), trace(maker(name), stream, labels, evaluations=3))
+    never = feed(maker(name)(), stream, labels, BATCH, CLASSES)
+    assert torch.equal(trace(maker(name), stream, labels)[-1], never(stream[0]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] not in WAIT])
 def test_any_device_without_waiting_for_it(name: str, inputs: str) -> None:
-    check_any_device(maker(name), inputs)
+    waited = waits_for_the_gpu(maker(name), inputs)
+    assert not waited, f"waits for the GPU: {waited}"
 
 
 def test_logistic_regression_looks_at_the_device_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

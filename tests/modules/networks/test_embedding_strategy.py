@@ -44,26 +44,21 @@ def test_closed_forms(values: Tensor, strategy: Strategy, expected: Tensor) -> N
         assert torch.equal(embed(values.permute(0, 2, 3, 1), strategy, CLASSIFIED), expected)
 
 
-@pytest.mark.parametrize(
-    ("values", "strategy", "reason"),
-    [
-        (MAP, "cls", "a spatial map has no class token"),
-        (VECTOR, "pool", "a vector has no positions"),
-        (count_up(2), "flatten", "1 axes are neither"),
-        (count_up(2, 3, 4, 5, 6), None, "5 axes are neither"),
-        (TOKENS[:, :1], "pool", "1 tokens, 1 of them before the patches"),
-        (MAP.to(torch.complex64), "pool", "complex numbers are no embedding"),
-    ],
-)
-def test_strategy_that_makes_no_sense(values: Tensor, strategy: Strategy | None, reason: str) -> None:
-    with pytest.raises(InapplicableError, match=reason):
-        embed(values, strategy, CLASSIFIED)
-
-
-def test_class_token_that_no_one_declares() -> None:
-    for prefix in (Prefix(), Prefix(4, has_class_token=False), Prefix(1, has_class_token=True, patches=5)):
-        with pytest.raises(InapplicableError, match="declares no class token"):
-            embed(TOKENS, "cls", prefix)
+def test_strategies_that_make_no_sense() -> None:
+    refused: list[tuple[Tensor, Strategy | None, Prefix, str]] = [
+        (MAP, "cls", CLASSIFIED, "a spatial map has no class token"),
+        (VECTOR, "pool", CLASSIFIED, "a vector has no positions"),
+        (count_up(2), "flatten", CLASSIFIED, "1 axes are neither"),
+        (count_up(2, 3, 4, 5, 6), None, CLASSIFIED, "5 axes are neither"),
+        (TOKENS[:, :1], "pool", CLASSIFIED, "1 tokens, 1 of them before the patches"),
+        (MAP.to(torch.complex64), "pool", CLASSIFIED, "complex numbers are no embedding"),
+        (TOKENS, "cls", Prefix(), "declares no class token"),
+        (TOKENS, "cls", Prefix(4, has_class_token=False), "declares no class token"),
+        (TOKENS, "cls", Prefix(1, has_class_token=True, patches=5), "declares no class token"),
+    ]
+    for values, strategy, prefix, reason in refused:
+        with pytest.raises(InapplicableError, match=reason):
+            embed(values, strategy, prefix)
 
 
 @pytest.mark.parametrize(("values", "strategy"), [(MAP, "pool"), (TOKENS, "mean"), (VECTOR, "flatten")])

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torchvision.models import mobilenet_v2, resnet18, vit_b_16
 
-from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.backbone import build_backbone, build_classifier
 from headstart.modules.networks.build import build
-from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.pixel_classifier import PixelClassifier, find_maps
 from headstart.modules.networks.preprocessing import Preprocessing

@@ -57,16 +57,12 @@ def test_seed_counts_where_a_classifier_is_drawn(classes: dict[str, int], drawn:
 
 
 def test_loaded_weights_count_whatever_names_them() -> None:
-    loaded = [
+    named = ("DEFAULT", 0, "a"), ("random", 1, "a"), ("gone.pth", 2, "a"), ("DEFAULT", 0, "b")
+    first, second, third, other = (
         replace(BackboneSpec("timm/resnet18", weights, {"num_classes": 5}).network(seed), loaded=digest).identity
-        for weights, seed, digest in (
-            ("DEFAULT", 0, "a"),
-            ("random", 1, "a"),
-            ("gone.pth", 2, "a"),
-            ("DEFAULT", 0, "b"),
-        )
-    ]
-    assert loaded[0] == loaded[1] == loaded[2] != loaded[3]
+        for weights, seed, digest in named
+    )
+    assert first == second == third != other
 
 
 def test_name_counts_where_it_names_the_model_or_draws_the_weights() -> None:

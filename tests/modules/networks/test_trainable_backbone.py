@@ -1,16 +1,18 @@
 """A backbone that is trained plainly, and evaluated folded, from the weights as they are."""
 
 import pickle
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.fx import GraphModule
 
-from headstart.modules.networks.folding import FoldedNetwork
+from headstart.modules.networks.folding import FoldedNetwork, trace
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.trainable_backbone import Precision, TrainableBackbone
 from headstart.output.errors import UserError
@@ -85,26 +87,24 @@ def assert_folded_is_plain(network: nn.Module, precision: Precision = "float32")
     assert (evaluate(backbone, images) - expected).norm() <= tolerance * expected.norm()
 
 
-def test_a_batch_norm_that_is_called_twice_stays() -> None:
-    network = Repeated()
-    assert_folded_is_plain(network)
-    assert _norms(FoldedNetwork(network, torch.float32).module) == 1
+# What makes a layer do something else.
+CHANGES: list[Callable[[Any], object]] = [
+    lambda layer: layer.register_forward_hook(lambda _, __, output: output * 3),
+    lambda layer: layer.register_forward_pre_hook(lambda _, inputs: inputs[0] * 3),
+    lambda layer: setattr(layer, "forward", lambda inputs: type(layer).forward(layer, inputs) * 3),
+]
 
 
-@pytest.mark.parametrize("name", ["convolution", "norm", "linear"])
-@pytest.mark.parametrize("how", ["hook", "pre-hook", "forward"])
-def test_a_layer_that_does_something_else_stays(name: str, how: str) -> None:
-    network = Small()
-    layer = network.get_submodule(name)
-    if how == "hook":
-        layer.register_forward_hook(lambda _, __, output: output * 3)
-    elif how == "pre-hook":
-        layer.register_forward_pre_hook(lambda _, inputs: inputs[0] * 3)
-    else:
-        layer.forward = lambda inputs: type(layer).forward(layer, inputs) * 3
-    assert_folded_is_plain(network)
-    folded = FoldedNetwork(network, torch.float32).module
-    assert folded.get_submodule(name) is layer
+def test_layers_that_are_called_twice_or_do_something_else_stay() -> None:
+    repeated = Repeated()
+    assert_folded_is_plain(repeated)
+    assert _norms(FoldedNetwork(repeated, torch.float32).module) == 1
+    for name, change in product(("convolution", "norm", "linear"), CHANGES):
+        network = Small()
+        layer = network.get_submodule(name)
+        change(layer)
+        assert_folded_is_plain(network)
+        assert FoldedNetwork(network, torch.float32).module.get_submodule(name) is layer
 
 
 class Undecided(Small):
@@ -114,19 +114,19 @@ class Undecided(Small):
         return super().forward(images) * (1.0 if isinstance(images, Tensor) else 5.0)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_code_that_tracing_does_not_see_runs_as_it_is(precision: Precision) -> None:
-    assert_folded_is_plain(Undecided(), precision)
-
-
-def test_all_batch_norm_is_folded() -> None:
+def test_all_batch_norm_is_folded_but_where_tracing_does_not_see_the_code() -> None:
+    assert_folded_is_plain(Undecided(), "float32")
+    assert_folded_is_plain(Undecided(), "bfloat16")
     for name, arguments, _ in (CUTS[0], CUTS[2], CUTS[5]):
         backbone = TrainableBackbone(build_cut(name, arguments).network)
         evaluate(backbone, torch.rand(1, 3, SIDE, SIDE))
         assert backbone._folded is not None
-        module = backbone._folded.module
         assert _norms(backbone.network)
-        assert not _norms(module)
+        assert not _norms(backbone._folded.module)
+
+
+def tensors(backbone: TrainableBackbone) -> Iterator[Tensor]:
+    return chain(backbone.network.parameters(), backbone.network.buffers())
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -136,10 +136,9 @@ def test_weights_are_those_of_the_beginning(precision: Precision) -> None:
     assert backbone._folded is not None
     folded = backbone._folded
     changed = deepcopy(backbone)
-    for name, tensor in chain(changed.network.named_parameters(), changed.network.named_buffers()):
+    for tensor, value in zip(*map(tensors, (changed, backbone)), strict=True):
         if tensor.is_floating_point():
             tensor.data = tensor.data * 1.01
-            value = dict(chain(backbone.network.named_parameters(), backbone.network.named_buffers()))[name]
             value.data.copy_(tensor.data)
     after = evaluate(backbone, photos)
     assert backbone._folded is folded
@@ -219,16 +218,11 @@ def test_evaluations_do_not_depend_on_the_precision_of_training() -> None:
 
 
 def test_modes_are_as_asked_for() -> None:
-    for batch_norm in ("frozen", "trained"):
-        for dropout in (False, True):
-            backbone = whole(batch_norm=batch_norm, dropout=dropout)
-            for mode in (True, False):
-                backbone.train(mode)
-                for module in backbone.network.modules():
-                    if isinstance(module, nn.BatchNorm2d):
-                        assert module.training == (mode and batch_norm == "trained")
-                    if isinstance(module, nn.Dropout):
-                        assert module.training == (mode and dropout)
+    for batch_norm, dropout, mode in product(("frozen", "trained"), (False, True), (True, False)):
+        backbone = whole(batch_norm=batch_norm, dropout=dropout).train(mode)
+        expected = {nn.BatchNorm2d: mode and batch_norm == "trained", nn.Dropout: mode and dropout}
+        modes = {(type(module), module.training) for module in backbone.network.modules() if type(module) in expected}
+        assert modes == set(expected.items())
 
 
 def test_statistics_are_trained() -> None:
@@ -240,8 +234,16 @@ def test_statistics_are_trained() -> None:
     backbone(photos)
     assert not any(torch.equal(original[name], value) for name, value in before.items())
     assert not torch.equal(evaluate(backbone, photos), evaluated)
-
-
-def test_there_are_statistics_to_train() -> None:
     with pytest.raises(UserError, match=r"^batch_norm: trained is given"):
         TrainableBackbone(nn.Linear(2, 2), batch_norm="trained")
+
+
+class KeywordOnly(nn.Module):
+    def forward(self, inputs: Tensor, shift: float = 1.0, *, scale: float = 2.0) -> Tensor:
+        return inputs * scale + shift
+
+
+def test_further_arguments_are_as_by_default() -> None:
+    graph = trace(KeywordOnly())
+    assert len(graph.find_nodes(op="placeholder")) == 1
+    assert torch.equal(GraphModule(nn.Module(), graph)(torch.arange(3.0)), torch.tensor([1.0, 3.0, 5.0]))

@@ -1,8 +1,9 @@
-"""Weights from files load whole or not at all, and unknown names are said in one line."""
+"""Weights from files load whole or not at all, and what does not fit is said in one line."""
 
 import pickle
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor
 
-from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.output.errors import UserError
+from headstart.tests.material.mistakes import unnamed
 
 ARGS = {"width_mult": 0.25}
 State = dict[str, Tensor]
@@ -31,15 +32,8 @@ def draw_state(classes: int = 1000) -> State:
     return state
 
 
-def spec(path: Path | str) -> BackboneSpec:
-    return BackboneSpec("mobilenet_v2", str(path), ARGS)
-
-
-def refusal(wrong: BackboneSpec) -> str:
-    with pytest.raises(UserError) as caught:
-        build_backbone(wrong.network(seed=0))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+def load(weights: Path | str, name: str = "mobilenet_v2", args: dict[str, Any] = ARGS) -> Backbone:
+    return build_backbone(BackboneSpec(name, str(weights), args).network(seed=0))
 
 
 WRITERS: dict[str, Callable[[State, Path], Any]] = {
@@ -50,51 +44,19 @@ WRITERS: dict[str, Callable[[State, Path], Any]] = {
 
 
 @pytest.mark.parametrize(("name", "classes"), zip(WRITERS, [1000, 37, 2], strict=True))
-def test_local_file_with_a_head_of_any_size(tmp_path: Path, name: str, classes: int) -> None:
+def test_local_file_with_a_head_of_any_size(
+    tmp_path: Path, name: str, classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     state = draw_state(classes)
     WRITERS[name](state, tmp_path / name)
-    backbone = build_backbone(spec(tmp_path / name).network(seed=0))
+    backbone = load(f"~/{name}")
     loaded = backbone.network.state_dict()
     assert set(loaded) == {key for key in state if not key.startswith("classifier.1")}
     assert all(torch.equal(loaded[key], state[key]) for key in loaded)
     assert backbone.source_head is not None
     assert torch.equal(backbone.source_head, state["classifier.1.weight"])
     assert backbone.preprocessing == Preprocessing(256, 224)
-
-
-def test_file_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    save_file(draw_state(), tmp_path / "weights.safetensors")
-    build_backbone(spec("~/weights.safetensors").network(seed=0))
-
-
-def test_misfitting_keys_are_listed(tmp_path: Path) -> None:
-    state = draw_state()
-    state["features.0.0.kernel"] = state.pop("features.0.0.weight")
-    del state["features.1.conv.1.weight"]
-    state["extra.weight"] = torch.zeros(1)
-    torch.save(state, tmp_path / "weights.pth")
-    message = refusal(spec(tmp_path / "weights.pth"))
-    assert "missing keys: features.0.0.weight, features.1.conv.1.weight; " in message
-    assert "unexpected keys: extra.weight, features.0.0.kernel" in message
-
-
-def test_misfitting_shapes_are_listed(tmp_path: Path) -> None:
-    torch.save(draw_state(), tmp_path / "weights.pth")
-    message = refusal(BackboneSpec("mobilenet_v2", str(tmp_path / "weights.pth"), {"width_mult": 1.0}))
-    assert "features.0.0.weight (8, 3, 3, 3) for (32, 3, 3, 3)" in message
-
-
-def test_long_lists_are_cut(tmp_path: Path) -> None:
-    torch.save({f"new.{i}": torch.zeros(1) for i in range(2000)}, tmp_path / "weights.pth")
-    message = refusal(spec(tmp_path / "weights.pth"))
-    assert "unexpected keys: new.0, new.1, new.2, new.3, new.4 and 1995 more" in message
-
-
-def test_keys_of_a_parallel_module_are_named(tmp_path: Path) -> None:
-    torch.save({f"module.{key}": value for key, value in draw_state().items()}, tmp_path / "weights.pth")
-    message = refusal(spec(tmp_path / "weights.pth"))
-    assert message.endswith("its keys begin with 'module.': save the state_dict() of DataParallel's module instead")
 
 
 class Exploit:
@@ -104,65 +66,53 @@ class Exploit:
         return pytest.fail, ("code from the file was run",)
 
 
-UNREADABLE: dict[str, bytes] = {
-    "empty.pth": b"",
-    "text.pth": b"no weights",
-    "code.pth": pickle.dumps(Exploit(), protocol=2),
-    "empty.safetensors": b"",
-    "text.safetensors": b"no weights",
-}
-
-
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_unreadable_file(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(UNREADABLE[name])
-    assert f"{name}' cannot be read" in refusal(spec(tmp_path / name))
+OBJECTS = "' cannot be read: it holds more than tensors; save its state_dict() instead"
+NO_FILE = "it is no file of torch.save, or a damaged one"
 
 
 @pytest.mark.filterwarnings("error")
-def test_file_with_objects(tmp_path: Path) -> None:
-    network = torchvision.models.mobilenet_v2(**ARGS)
-    torch.save(network, tmp_path / "module.pth")
-    torch.save({"state_dict": draw_state(), "options": Path("a")}, tmp_path / "options.pth")
-    torch.save({"state_dict": draw_state()}, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
-    (tmp_path / "code.pth").write_bytes(UNREADABLE["code.pth"])
+def test_files_that_do_not_fit_or_cannot_be_read(tmp_path: Path) -> None:
+    renamed = draw_state()
+    renamed["features.0.0.kernel"] = renamed.pop("features.0.0.weight")
+    del renamed["features.1.conv.1.weight"]
+    first = "features.1.conv.0.0.weight"
+    listed = "unexpected keys: new.0, new.1, new.2, new.3, new.4 and 1995 more"
+    parallel = "its keys begin with 'module.': save the state_dict() of DataParallel's module instead"
+    saved: list[tuple[Any, str]] = [
+        (renamed, "missing keys: features.0.0.weight, features.1.conv.1.weight; unexpected keys: features.0.0.kernel"),
+        ({f"new.{i}": torch.zeros(1) for i in range(2000)}, listed),
+        ({f"module.{key}": value for key, value in draw_state().items()}, parallel),
+        ({**draw_state(), first: torch.full_like(draw_state()[first], torch.nan)}, f"not finite, in {first}"),
+        (torchvision.models.mobilenet_v2(**ARGS), OBJECTS),
+        ({"state_dict": draw_state(), "options": Path("a")}, OBJECTS),
+    ]
+    stateless: list[Any] = [[1, 2], {"weights": "none"}, {"state_dict": 3}, {"model": {}}]
+    saved += [(content, "holds no state dict") for content in stateless]
+    written = {"empty.pth": b"", "text.pth": b"no weights", "empty.safetensors": b"", "text.safetensors": b"no weights"}
+    refused = [(tmp_path / name, NO_FILE if name == "text.pth" else f"{name}' cannot be read") for name in written]
+    for name, content in written.items():
+        (tmp_path / name).write_bytes(content)
+    for index, (content, words) in enumerate(saved):
+        torch.save(content, tmp_path / f"{index}.pth")
+        refused.append((tmp_path / f"{index}.pth", words))
+    (tmp_path / "code.pth").write_bytes(pickle.dumps(Exploit(), protocol=2))
     with warnings.catch_warnings(action="ignore"):
         torch.jit.save(torch.jit.script(torch.nn.ReLU()), tmp_path / "script.pt")
-    for name in ("module.pth", "options.pth", "code.pth", "script.pt"):
-        message = refusal(spec(tmp_path / name))
-        assert message.endswith(f"{name}' cannot be read: it holds more than tensors; save its state_dict() instead")
-    build_backbone(spec(tmp_path / "old.pth").network(seed=0))
-    (tmp_path / "text.pth").write_bytes(b"no weights")
-    assert refusal(spec(tmp_path / "text.pth")).endswith("it is no file of torch.save, or a damaged one")
+    refused += [(tmp_path / "code.pth", OBJECTS), (tmp_path / "script.pt", OBJECTS)]
+    assert unnamed((partial(load, path), words) for path, words in refused) == []
+
+    torch.save({"state_dict": draw_state()}, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
+    load(tmp_path / "old.pth")
+    wide = partial(load, tmp_path / "old.pth", args={"width_mult": 1.0})
+    assert unnamed([(wide, "features.0.0.weight (8, 3, 3, 3) for (32, 3, 3, 3)")]) == []
 
 
-@pytest.mark.parametrize("content", [[1, 2], {"weights": "none"}, {"state_dict": 3}, {"model": {}}])
-def test_file_without_state_dict(tmp_path: Path, content: Any) -> None:
-    torch.save(content, tmp_path / "weights.pth")
-    assert "holds no state dict" in refusal(spec(tmp_path / "weights.pth"))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (spec("absent.safetensors"), "there is no file 'absent.safetensors'"),
-        (spec("IMAGENET"), "allowed are IMAGENET1K_V1, IMAGENET1K_V2, DEFAULT, random"),
-        (
-            BackboneSpec("mobilenet_v22", "random"),
-            "no model 'mobilenet_v22'; it has mobilenet_v2",
-        ),
-        (
-            BackboneSpec("timm/test_resnet", "IMAGENET1K_V1"),
-            "has no 'IMAGENET1K_V1'; allowed are r160_in1k, DEFAULT, imagenet, random",
-        ),
-    ],
-)
-def test_unknown_names(wrong: BackboneSpec, message: str) -> None:
-    assert message in refusal(wrong)
-
-
-def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    state = draw_state()
-    state["features.1.conv.0.0.weight"][0] = torch.nan
-    save_file(state, tmp_path / "nan.safetensors")
-    assert "not finite, in features.1.conv.0.0.weight" in refusal(spec(tmp_path / "nan.safetensors"))
+def test_unknown_names() -> None:
+    known = "has no 'IMAGENET1K_V1'; allowed are r160_in1k, DEFAULT, imagenet, random"
+    refused = [
+        (partial(load, "absent.safetensors"), "there is no file 'absent.safetensors'"),
+        (partial(load, "IMAGENET"), "allowed are IMAGENET1K_V1, IMAGENET1K_V2, DEFAULT, random"),
+        (partial(load, "random", "mobilenet_v22"), "no model 'mobilenet_v22'; it has mobilenet_v2"),
+        (partial(load, "IMAGENET1K_V1", "timm/test_resnet", {}), known),
+    ]
+    assert unnamed(refused) == []

@@ -1,7 +1,9 @@
 """Weights from an address are downloaded once, and only those with the given SHA-256 are used."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from headstart.modules.networks.build import is_downloaded
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WeightsAddress
 from headstart.modules.networks.weights import fetch_weights
-from headstart.output.errors import UserError
 from headstart.tests.material.file_servers import FileServer, serve_files
+from headstart.tests.material.mistakes import refusal
 
 NAME, ARGS = "vit_tiny_patch16_224", {"depth": 1, "embed_dim": 24, "img_size": 32}
 PREPROCESSING = Preprocessing(resize=32, crop=32)
@@ -49,13 +51,6 @@ def downloads(folder: Path) -> list[Path]:
     return [path for path in (folder / "hub" / "checkpoints").iterdir() if path.suffix != ".lock"]
 
 
-def refusal(spec: BackboneSpec) -> str:
-    with pytest.raises(UserError) as caught:
-        build_backbone(spec.network(0))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_a_file_is_downloaded_once(server: FileServer, tmp_path: Path) -> None:
     state = draw()
     spec = offer(server, save(state))
@@ -72,20 +67,24 @@ def test_a_file_is_downloaded_once(server: FileServer, tmp_path: Path) -> None:
     assert spec.network(0).file_digest == sha256(copy.read_bytes()).hexdigest()
 
 
-def test_another_file_is_an_error(server: FileServer, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched_is_named_and_leaves_nothing(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = offer(server, save(draw()))
-    server.files["/model.safetensors"] += b"more"
-    assert "cannot be fetched (SHA256 hash of downloaded file" in refusal(spec)
-    assert downloads(tmp_path) == []
-
-
-def test_a_download_that_is_cut_off_leaves_nothing(server: FileServer, tmp_path: Path) -> None:
-    spec = offer(server, save(draw()))
+    build = partial(build_backbone, spec.network(0))
+    nowhere = choose(f"http://127.0.0.1:9/model.safetensors#sha256={64 * '0'}")
     server.failures["/model.safetensors"] = [0]
-    assert "/model.safetensors" in refusal(spec)
+    assert "/model.safetensors" in refusal(build)
+    server.files["/model.safetensors"] += b"more"
+    assert "cannot be fetched (SHA256 hash of downloaded file" in refusal(build)
+    assert re.search(r"cannot be fetched \(.*refused", refusal(lambda: build_backbone(nowhere.network(0))))
     assert downloads(tmp_path) == []
-    build_backbone(spec.network(0))
+    server.files["/model.safetensors"] = server.files["/model.safetensors"][:-4]
+    build()
     assert len(downloads(tmp_path)) == 1
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "file"))
+    assert "cannot be fetched (" in refusal(build)
 
 
 def test_two_that_need_a_file_at_the_same_time_download_it_once(server: FileServer, tmp_path: Path) -> None:
@@ -97,18 +96,6 @@ def test_two_that_need_a_file_at_the_same_time_download_it_once(server: FileServ
     assert len(downloads(tmp_path)) == 1
 
 
-def test_offline_or_without_a_place_for_it_is_an_error(
-    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    weights = f"http://127.0.0.1:9/model.safetensors#sha256={64 * '0'}"
-    message = refusal(choose(weights))
-    assert "cannot be fetched (" in message
-    assert "refused" in message
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "file"))
-    assert "cannot be fetched (" in refusal(choose(weights))
-
-
 def test_a_damaged_copy_is_downloaded_again(server: FileServer, tmp_path: Path) -> None:
     spec = offer(server, save(draw()))
     build_backbone(spec.network(0))
@@ -118,10 +105,12 @@ def test_a_damaged_copy_is_downloaded_again(server: FileServer, tmp_path: Path) 
     assert server.requests["GET /model.safetensors"] == 2
 
 
-@pytest.mark.parametrize("ending", ["", "#sha256=12", f"#sha256={64 * 'G'}", f"#md5={32 * '0'}"])
-def test_an_address_needs_a_digest(ending: str) -> None:
-    with pytest.raises(UserError, match=r"is no address of a .safetensors or .pth or .pt file with its SHA-256"):
-        choose(f"https://example.org/model.safetensors{ending}").network(0)
+def test_an_address_needs_a_digest_that_readers_do_not_see() -> None:
+    for ending in ("", "#sha256=12", f"#sha256={64 * 'G'}", f"#md5={32 * '0'}"):
+        message = refusal(partial(choose(f"https://example.org/model.safetensors{ending}").network, 0))
+        assert "is no address of a .safetensors or .pth or .pt file with its SHA-256" in message
+    assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
+    assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
 
 
 def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
@@ -130,8 +119,3 @@ def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None
     network = timm.create_model(NAME, **ARGS)
     expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, network)["pos_embed"]
     torch.testing.assert_close(backbone.network.state_dict()["pos_embed"], expected)
-
-
-def test_readers_see_no_digest() -> None:
-    assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
-    assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"

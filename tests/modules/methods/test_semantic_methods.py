@@ -1,4 +1,4 @@
-"""The learned semantic prior against its formula, sample by sample, and where the source is near or far."""
+"""Methods that learn among the source classes against sums over samples and classes, and near or far from them."""
 
 from dataclasses import replace
 
@@ -11,11 +11,24 @@ from torch.nn import functional
 
 from headstart.modules.method import MethodStart
 from headstart.modules.methods.learned_semantic_prior import LIKELIHOOD_SCALES, SEMANTIC_SCALES, LearnedSemanticPrior
+from headstart.modules.methods.semantic_class_mean import SemanticClassMean
 from headstart.output.errors import UserError
 from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
-from headstart.tests.modules.methods.test_semantic_class_mean import place
 
 CLASSES, PRIOR, TEMPERATURE, SHRINKAGE = 3, 2.0, 2.0, 0.5
+
+
+def place(sample: Tensor, head: tuple[Tensor, Tensor], temperature: float) -> Tensor:
+    vectors, biases = head
+    centred = vectors - vectors.mean(0)
+    logits = [(float(v @ sample) + float(b)) / temperature for v, b in zip(vectors, biases, strict=True)]
+    probabilities = torch.tensor(logits).exp()
+    mixed = torch.stack([p * v for p, v in zip(probabilities, centred, strict=True)]).sum(0)
+    return mixed.div(mixed.norm())
+
+
+def sum_placed(samples: Tensor, head: tuple[Tensor, Tensor]) -> Tensor:
+    return torch.stack([place(sample, head, 2.0) for sample in samples]).sum(0)
 
 
 def semantic_scores(placed: Tensor, labels: Tensor, points: Tensor) -> Tensor:
@@ -92,3 +105,36 @@ def test_trusts_the_source_where_it_is_near(near: bool) -> None:
 def test_source_head_is_required() -> None:
     with pytest.raises(UserError, match="LearnedSemanticPrior needs the backbone's own classifier"):
         LearnedSemanticPrior().begin(MethodStart(4, 2, range(1), max_samples=9, seed=0))
+
+
+def test_predicts_the_nearest_shrunk_mean() -> None:
+    inputs, labels = random_samples(orderings=2, samples=15, features=10, classes=3)
+    generator = torch.Generator().manual_seed(1)
+    head = torch.randn(20, 10, generator=generator), torch.randn(20, generator=generator)
+    validation = torch.rand(50, 10)
+    method = feed(SemanticClassMean(2.0, prior=3.0, evidence=4.0), inputs, labels, batch=4, classes=3)
+    predicted = method(validation).argmax(-1)
+    for ordering in range(2):
+        of_class = [inputs[ordering, labels[ordering] == c] for c in range(3)]
+        share = min(map(len, of_class)) / (min(map(len, of_class)) + 4.0)
+        semantic = torch.stack([sum_placed(m, head) / (len(m) + 3.0) for m in of_class])
+        plain = torch.stack([functional.normalize(m, dim=-1).mean(0) for m in of_class])
+        points = torch.stack([place(sample, head, 2.0) for sample in validation])
+        distances = (1 - share) * torch.cdist(points, semantic).square()
+        distances += share * torch.cdist(functional.normalize(validation, dim=-1), plain).square()
+        assert torch.equal(predicted[ordering], distances.argmin(-1))
+
+
+def test_one_class_suffices_to_predict_another() -> None:
+    sample = torch.randn(1, 1, 16)
+    method = feed(SemanticClassMean(temperature=100.0), sample, torch.ones(1, 1, dtype=torch.int64))
+    assert method(torch.cat([sample[0], -sample[0]])).argmax(-1).tolist() == [[1, 0]]
+
+
+def test_new_samples_count_although_validation_samples_are_placed_once() -> None:
+    inputs, labels = torch.randn(1, 6, 8), torch.tensor([[0, 1, 0, 1, 0, 1]])
+    validation = torch.randn(30, 8)
+    method = feed(SemanticClassMean(), inputs, labels)
+    method(validation)
+    method.adapt(-inputs, labels)
+    torch.testing.assert_close(method(validation), method(validation.clone()))
