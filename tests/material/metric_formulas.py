@@ -171,7 +171,7 @@ def leep(x: Rows, labels: Labels) -> float:
             if marginal := sum(joint[y, z] for y in classes):
                 expected += float(joint[labels[i], z] / marginal * source[i, z])
         total += math.log(expected)
-    return total / samples
+    return float(total / samples)
 
 
 def entropy(labels: Labels) -> float:
@@ -196,7 +196,7 @@ def n_leep(x: Rows, labels: Labels, pca: float, components_per_class: int, fits:
     return float(np.mean(scores))
 
 
-def mixture(rows: Rows, components: int, seed: int | np.random.SeedSequence) -> GaussianMixture:
+def mixture(rows: Rows, components: int, seed: int | np.random.SeedSequence) -> Any:
     """Fit scikit-learn's mixture from the clusters of `k_means`."""
     clusters = k_means(rows, components, seed)
     parts = [rows[clusters == k] for k in range(components)]
@@ -218,7 +218,7 @@ def parc(x: Rows, labels: Labels, variant: str = "published", components: int | 
         rows = StandardScaler().fit_transform(rows)
     else:
         of_labels = of_labels.round(12)
-    return float(spearmanr((1 - np.corrcoef(rows)).round(12)[lower], of_labels[lower]).statistic)
+    return float(spearmanr(np.asarray(1 - np.corrcoef(rows)).round(12)[lower], of_labels[lower]).statistic)
 
 
 def fisher_shrinkage(x: Rows, labels: Labels) -> float:
@@ -289,7 +289,7 @@ def pactran(x: Rows, labels: Labels, penalty_share: float = 1.0, prior_variance:
     def bound(logarithm: float) -> float:
         ratio = math.exp(logarithm)  # of the variances of the posterior and the prior
         divergence = size * (ratio - 1 - logarithm) / 2 + float((model.coef_**2).sum()) / (2 * variance)
-        return ratio * variance * trace / 2 + divergence / parameter
+        return float(ratio * variance * trace / 2 + divergence / parameter)
 
     least = minimize_scalar(bound, bounds=(-30, 10), method="bounded", options={"xatol": 1e-9})
     return -float(log_loss(labels, model.predict_proba(centred)) + float(least.fun))

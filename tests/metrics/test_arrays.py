@@ -110,5 +110,9 @@ def test_tensors_that_are_not_finite_are_refused_on_their_device(monkeypatch: py
 
 
 def test_metrics_import_no_torch() -> None:
-    program = "import sys\nfrom headstart.metrics.transferability import catalogue\nassert 'torch' not in sys.modules"
+    program = (
+        "import sys\nfrom headstart import metrics\nfrom headstart.metrics import linear_cka\n"
+        "from headstart.metrics.similarity import catalogue\nfrom headstart.metrics.transferability import catalogue\n"
+        "assert not {'torch', 'torchmetrics'} & {*sys.modules}"
+    )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

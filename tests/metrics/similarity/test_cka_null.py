@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
+from headstart.metrics import biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
 from headstart.metrics.similarity import cka, permutation_moments
 
 Array = NDArray[np.float64]
@@ -74,14 +73,6 @@ def test_both_forms_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cka, "_products", getattr(cka, form))
     assert cka_null(x, y) == pytest.approx(expected, rel=1e-10)
     assert calibrated_cka([x, y]).null_sd[0, 1] == pytest.approx(expected.sd, rel=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-70, 1e-3, 1e70])
-def test_scale_and_place_do_not_count(scale: float) -> None:
-    x, y = embeddings(30, 9, 20)
-    before, after = calibrated_cka([x, y]), calibrated_cka([scale * x, y])
-    for name in ("null_mean", "null_sd", "null_skewness", "p", "calibrated"):
-        np.testing.assert_allclose(getattr(after, name), getattr(before, name), rtol=1e-8, atol=1e-12)
 
 
 def test_matrices_hold_what_pairs_give() -> None:
@@ -202,20 +193,6 @@ def test_mistakes_are_named() -> None:
         cka_null(x, np.ones((8, 2)))
     with pytest.raises(ValueError, match=r"^y: 7 rows"):
         cka_null(x, y[1:])
-    with pytest.raises(ValueError, match=r"^embeddings\[1\]: a similarity is undefined where all rows are equal"):
-        calibrated_cka([x, np.ones((8, 2))])
     for level in (0, 1, math.nan):
         with pytest.raises(ValueError, match=r"^level: "):
             calibrated_cka([x, y], level)
-
-
-def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Stands in for an accelerator: tensors are kept as tensors.
-    many = embeddings(30, 9, 20, 40)
-    # Random rows, more and fewer than columns.
-    monkeypatch.setattr(permutation_moments, "ROWS", 25)
-    expected = calibrated_cka(many)
-    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    calibrated = calibrated_cka([torch.from_numpy(each) for each in many])
-    np.testing.assert_allclose(calibrated.p, expected.p, rtol=1e-9)
-    np.testing.assert_allclose(calibrated.calibrated, expected.calibrated, rtol=1e-9)

@@ -7,14 +7,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from headstart.metrics.similarity import cka
 from headstart.metrics.similarity.mutual_knn import pairwise_mutual_knn
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
-
-
-def embeddings(n: int, *widths: int) -> list[Array]:
-    generator = np.random.default_rng(0)
-    shared = generator.standard_normal((n, 3))
-    return [shared @ generator.standard_normal((3, d)) + generator.standard_normal((n, d)) for d in widths]
 
 
 def by_sets(x: Array, y: Array, k: int) -> float:

@@ -1,6 +1,5 @@
 """RSA against SciPy's distances and correlations; invariances and mistakes are tested with the catalogue."""
 
-import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -11,17 +10,9 @@ from scipy.spatial.distance import pdist
 
 from headstart.metrics.similarity import cka
 from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
-
-
-def embeddings(n: int, *widths: int, offset: float = 1.0) -> list[Array]:
-    generator = np.random.default_rng(0)
-    shared = generator.standard_normal((n, 4))
-    return [
-        shared @ generator.standard_normal((4, d)) + generator.standard_normal((n, d)) + generator.normal(0, offset, d)
-        for d in widths
-    ]
 
 
 @pytest.mark.parametrize(("n", "block_bytes"), [(3, 1), (9, 1), (60, 2**12), (60, 2**28)])
@@ -77,16 +68,3 @@ def test_undefined_values_are_named(compute: Callable[..., tuple[Array, None]]) 
     x[2] *= 1e170
     with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* squares exceed float64"):
         compute([x])
-
-
-def test_pearson_keeps_no_dissimilarities(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**20)
-    values = np.random.default_rng(0).standard_normal((12, 800, 16), dtype=np.float32)
-    tracemalloc.start()
-    try:
-        pairwise_rsa_pearson(values)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    # The dissimilarities would take 31 MB.
-    assert peak < 6e6

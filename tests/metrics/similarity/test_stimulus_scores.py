@@ -1,6 +1,5 @@
 """The search for stimuli that models disagree on, against double-centred Gram matrices of every subset."""
 
-import tracemalloc
 from collections.abc import Iterable
 from itertools import combinations, islice
 
@@ -115,18 +114,6 @@ def test_models_without_a_value(value: float) -> None:
         StimulusScores(embeddings)
     with pytest.raises(ValueError, match=r"embeddings: .* there are 1; give at least 2"):
         StimulusScores(embeddings[:1])
-
-
-def test_memory_does_not_grow_with_the_square_of_the_catalog() -> None:
-    embeddings: Embeddings = [each.astype(np.float32) for each in make_catalog(20_000, seed=0, widths=(16, 16))]
-    tracemalloc.start()
-    scores = StimulusScores(embeddings)
-    scores.offer(np.arange(1024))
-    scores.joining(np.arange(20), np.arange(1024))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    # About the embeddings, which are read in parts; a Gram matrix would have 1.6 GB.
-    assert peak < 3 * sum(each.nbytes for each in embeddings)
 
 
 def signs_that_agree(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:

@@ -47,7 +47,11 @@ GBC_OPTIONS = [
     {"covariance": covariance, "pca": pca, "variant": variant}
     for covariance, pca, variant in product(("spherical", "diagonal"), (None, 3), ("textbook", "released"))
 ]
-RELEASED_PARC = [{"variant": "released"}, {"variant": "released", "components": 4}, {"components": 4}]
+RELEASED_PARC: list[dict[str, Any]] = [
+    {"variant": "released"},
+    {"variant": "released", "components": 4},
+    {"components": 4},
+]
 MIXTURES = [{"pca": share, "components_per_class": 2, "fits": 3, "seed": 5} for share in (0.8, 1.0)]
 COMPARED = {
     "gbc": Comparison(gbc, formulas.gbc, [(60, 6, 4, 0.7), (30, 50, 3, 0.7)], GBC_OPTIONS),
@@ -105,7 +109,7 @@ def test_as_the_formula(name: str) -> None:
     metric, formula, shapes, options, tolerance = COMPARED[name]
     wrong = []
     for shape, chosen in product(shapes, options):
-        x, labels = labelled(*shape)  # type: ignore[arg-type]
+        x, labels = labelled(*shape)
         value, expected = metric(x, labels, **chosen), formula(x, labels, **chosen)
         if value != pytest.approx(expected, rel=tolerance, abs=1e-15):
             wrong.append((shape, chosen, value, expected))
