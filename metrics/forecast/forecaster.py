@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,11 +124,27 @@ class Forecaster:
     Args:
         cases: Forecasts on known curves with their true accuracies, of at least two data sets, as `known_cases` returns
             them.
+
+    Attributes:
+        methods: Names of the known methods, sorted.
+        factors: By how much intervals are wider than the expected size of an error, by level, `[methods, KNOWN]`.
     """
 
     def __init__(self, cases: pd.DataFrame) -> None:
         self.cases = cases
         self.methods = np.unique(cases["method"].to_numpy(np.str_))
+
+        # The change of the logarithm of the error, and the errors of its forecasts without the data set, `[cases]`.
+        error = log_error(_values(cases, "accuracy"))
+        change = error - _values(cases, "level")
+        self._change = Regression(design_of(cases, self.methods), change, cases, (*PRIOR, METHOD), NOISE)
+        left_out = abs(error - _expected(cases, self._change.without_own_data_set()))
+
+        # The logarithm of the size of such an error, and the errors in units of the size expected without the data set.
+        sizes, deviations = np.log(left_out + LEAST_RESIDUAL), (*SCALE_PRIOR, SCALE_METHOD)
+        self._size = Regression(scale_design_of(cases, self.methods), sizes, cases, deviations, SCALE_NOISE)
+        self._scores = left_out / np.exp(self._size.without_own_data_set())
+        self.factors = {level: self._find_factors(level) for level in LEVELS}
 
     def forecast(self, cases: pd.DataFrame) -> Forecasts:
         """Forecast the accuracy of cases; their true accuracies are not read."""
@@ -149,41 +164,13 @@ class Forecaster:
             intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
-    @cached_property
-    def _change(self) -> Regression:
-        """The regression of the change of the logarithm of the error."""
-        change = log_error(_values(self.cases, "accuracy")) - _values(self.cases, "level")
-        return Regression(design_of(self.cases, self.methods), change, self.cases, (*PRIOR, METHOD), NOISE)
-
-    @cached_property
-    def _left_out(self) -> Floats:
-        """Errors of forecasts of every known case without its data set, of the logarithm of the error, `[cases]`."""
-        expected = _expected(self.cases, self._change.without_own_data_set())
-        return np.asarray(log_error(_values(self.cases, "accuracy")) - expected)
-
-    @cached_property
-    def _size(self) -> Regression:
-        """The regression of the logarithm of the size of such an error."""
-        sizes = np.log(abs(self._left_out) + LEAST_RESIDUAL)
-        design = scale_design_of(self.cases, self.methods)
-        return Regression(design, sizes, self.cases, (*SCALE_PRIOR, SCALE_METHOD), SCALE_NOISE)
-
-    @cached_property
-    def _scores(self) -> Floats:
-        """Errors of forecasts without the data set, in units of the size expected without it, `[cases]`."""
-        return np.asarray(abs(self._left_out) / np.exp(self._size.without_own_data_set()))
-
-    @cached_property
-    def factors(self) -> dict[float, Floats]:
-        """By how much intervals are wider than the expected size of an error, by level, `[methods, KNOWN]`."""
-        at, factors = _nearest_known(self.cases), {}
-        of_method = [_values(self.cases, "method") == name for name in self.methods]
-        groups = [[rows & (at == column) for column in range(len(KNOWN))] for rows in of_method]
-        for level in LEVELS:
-            pooled = self._quantile(at >= 0, level)
-            quantiles = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
-            factors[level] = np.maximum(pooled, quantiles)
-        return factors
+    def _find_factors(self, level: float) -> Floats:
+        """Return by how much intervals are wider than the expected size of an error, `[methods, KNOWN]`."""
+        at, names = _nearest_known(self.cases), _values(self.cases, "method")
+        pooled = self._quantile(at >= 0, level)
+        groups = [[(names == name) & (at == column) for column in range(len(KNOWN))] for name in self.methods]
+        quantiles = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
+        return np.maximum(pooled, quantiles)
 
     def _quantile(self, chosen: Flags, level: float) -> float:
         """Return the quantile of the scores of chosen cases, every data set counting alike."""
