@@ -80,7 +80,7 @@ class FeatureStatistics:
         origin = values[0]
         self.centred = values[like(self.order, values)]
         self.centred -= origin
-        sums = sum_by_class(self.centred, self.class_sizes)
+        sums = self.class_sums(self.centred)
         mean = sums.sum(0) / self.samples
         self.centred -= mean
         self.mean = origin + mean
@@ -121,7 +121,7 @@ class FeatureStatistics:
         if self.dimensions <= self.samples:
             return Spectrum(eigenvalues, vectors, class_sums @ vectors)
         coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
-        return Spectrum(eigenvalues, vectors, sum_by_class(coordinates, self.class_sizes))
+        return Spectrum(eigenvalues, vectors, self.class_sums(coordinates))
 
     def _decompose_rows(self) -> Spectrum:
         """Return the spectrum of the Gram matrix of the features as they are, without computing that matrix."""
@@ -131,7 +131,16 @@ class FeatureStatistics:
         least = max(rows.shape) * np.finfo(np.float64).eps * singular[0]
         singular = xp.where(singular > least, singular, xp.zeros_like(singular))
         vectors = right.T if self.dimensions <= self.samples else left
-        return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
+        return Spectrum(singular**2, vectors, self.class_sums(left * singular))
+
+    @property
+    def class_rows(self) -> list[slice]:
+        """The rows of `centred` of every class."""
+        return class_slices(self.class_sizes)
+
+    def class_sums(self, rows: Array) -> Array:
+        """Add up rows of every class, `[classes, axes]`, of rows `[samples, axes]` in the order of `centred`."""
+        return sum_by_class(rows, self.class_sizes)
 
     def class_moments(self, rows: Array) -> tuple[Array, Array]:
         """Compute the means of classes, and the deviations from them, of rows in the order of `centred`.
@@ -142,7 +151,7 @@ class FeatureStatistics:
         Returns:
             `[classes, axes]` and `[samples, axes]`.
         """
-        means = sum_by_class(rows, self.class_sizes) / self.counts
+        means = self.class_sums(rows) / self.counts
         deviations = means[like(self.labels, rows)]
         return means, namespace(rows).subtract(rows, deviations, out=deviations)
 

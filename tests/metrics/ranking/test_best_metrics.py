@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.metrics.ranking.best_metrics import find_best
+from headstart.metrics.ranking.over_targets import find_best
 
 
 @pytest.mark.parametrize("seed", range(3))
