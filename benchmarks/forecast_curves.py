@@ -85,15 +85,10 @@ class HandwrittenDigits(PhotoSource):
 def _digits(is_chosen: Callable[[int], bool]) -> Photos:
     """Return the digits that are chosen by their index."""
     digits = load_digits()
-    pictures = (Image.fromarray(each) for each in (digits.images * (255 / 16)).astype(np.uint8))
-    pairs = enumerate(zip(pictures, digits.target.tolist(), strict=True))
-    return DatasetPhotos(
-        [
-            (picture.resize((64, 64), Image.Resampling.BICUBIC), label)
-            for index, (picture, label) in pairs
-            if is_chosen(index)
-        ]
-    )
+    pictures = [Image.fromarray(each) for each in (digits.images * (255 / 16)).astype(np.uint8)]
+    larger = [picture.resize((64, 64), Image.Resampling.BICUBIC) for picture in pictures]
+    pairs = [*zip(larger, digits.target.tolist(), strict=True)]
+    return DatasetPhotos([pair for index, pair in enumerate(pairs) if is_chosen(index)])
 
 
 class Target(NamedTuple):
