@@ -9,6 +9,7 @@ from functools import cache, partial
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -68,11 +69,8 @@ def read_samples(target: str, source: str) -> Labelled:
 def shuffle(labels: NDArray[np.int64], draw: int) -> Tensor:
     """Return all samples in an order in which classes take turns as long as all have some left, `[samples]`."""
     order = np.random.default_rng((STREAM, draw)).permutation(len(labels))
-    turns = np.empty(len(labels), dtype=np.int64)
-    for label in np.unique(labels):
-        own = order[labels[order] == label]
-        turns[own] = np.arange(len(own))
-    return torch.from_numpy(order[np.argsort(turns[order], kind="stable")])
+    turns = pd.Series(order).groupby(labels[order]).cumcount()
+    return torch.from_numpy(order[np.argsort(turns.to_numpy(), kind="stable")])
 
 
 def sample(samples: Labelled, per_class: int, draws: int) -> Iterator[tuple[int, Labelled, Tensor, Tensor]]:
