@@ -3,7 +3,6 @@
 All 18 settings of the local suite are among them, benchmarks/local/sweep/benchmark.yaml.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -26,6 +25,7 @@ from headstart.datamodules.photos.ants_and_bees import AntsAndBees
 from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
+from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.metrics.arrays import Flags
@@ -64,44 +64,31 @@ SUITE = dict.fromkeys(("imagenet", "birds", "insects"), 400)
 LONGER = {**SUITE, "imagenet": 800}
 
 
-class Digits(Photos):
-    """Some of the handwritten digits that scikit-learn brings, enlarged.
+class HandwrittenDigits(PhotoSource):
+    """Handwritten digits that scikit-learn brings, enlarged, every third for validation.
 
     Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository,
     1998; the test part.
-
-    Args:
-        chosen: Tells by the index of a digit whether it is one of them.
     """
-
-    def __init__(self, chosen: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> None:
-        digits = load_digits()
-        indices = np.flatnonzero(chosen(np.arange(len(digits.target))))
-        self.pixels = (digits.images[indices] * (255 / 16)).astype(np.uint8)
-        self.labels, self.names = digits.target[indices].astype(np.int64), [f"digit {index}" for index in indices]
-        self.classes = tuple(map(str, range(10)))
-
-    def read(self, index: int) -> Image.Image:
-        """Return one picture."""
-        return Image.fromarray(self.pixels[index]).resize((64, 64), Image.Resampling.BICUBIC).convert("RGB")
-
-    def digest(self, index: int) -> str:
-        """Digest one picture."""
-        return hashlib.sha256(self.pixels[index].tobytes()).hexdigest()
-
-
-class HandwrittenDigits(PhotoSource):
-    """Handwritten digits, every third for validation."""
 
     name = "digits"
 
     def train(self) -> Photos:
         """Return the training pictures."""
-        return Digits(lambda index: index % 3 != 0)
+        return _digits(lambda index: index % 3 != 0)
 
     def validation(self) -> Photos:
         """Return the validation pictures."""
-        return Digits(lambda index: index % 3 == 0)
+        return _digits(lambda index: index % 3 == 0)
+
+
+def _digits(is_chosen: Callable[[int], bool]) -> Photos:
+    """Return the digits that are chosen by their index."""
+    digits = load_digits()
+    pictures = [Image.fromarray(each) for each in (digits.images * (255 / 16)).astype(np.uint8)]
+    larger = [picture.resize((64, 64), Image.Resampling.BICUBIC) for picture in pictures]
+    pairs = [*zip(larger, digits.target.tolist(), strict=True)]
+    return DatasetPhotos([pair for index, pair in enumerate(pairs) if is_chosen(index)])
 
 
 class Target(NamedTuple):

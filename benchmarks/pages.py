@@ -2,7 +2,7 @@
 
 import inspect
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from types import ModuleType
@@ -12,30 +12,26 @@ import torch
 
 import headstart
 from headstart.benchmarks import speed as speeds
-from headstart.benchmarks import speed_of_photos
 from headstart.benchmarks.coverage import comparisons, few_labels, scores, settings, targets
 from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
 
-SPEED = (speeds, speed_of_photos)
 COVERAGE = (comparisons, settings, few_labels, targets, scores)
-INTRODUCTIONS = {
-    SPEED: """\
+ON_SPEED = """\
 # Speed and memory
 
 How long does it take, and how much memory does it need? Alternatives are timed side by side in one run. Ratios differ
 less between machines than times do. `python -m headstart.benchmarks speed` measures all of it and writes this page;
 `--only '[orderings]'` prints one answer.
-""",
-    COVERAGE: """\
+"""
+ON_COVERAGE = """\
 # How often do intervals hold?
 
 These benchmarks draw data whose truth is known, or leave photos out, and count. Cells are multiplied by 100: shares of
 intervals that hold the truth, unless a column is a width, an error or a ratio. Intervals promise 95 % where nothing
 else is said. `python -m headstart.benchmarks coverage` counts all of it and writes this page; `--only '[ranking]'`
 prints one table.
-""",
-}
+"""
 Benchmark = Callable[[], Any]
 
 
@@ -46,7 +42,7 @@ def speed(only: Sequence[str] = (), output: Path = Path("docs/results/speed.md")
         only: Names of benchmarks that are printed and not written; by default all are written.
         output: The page.
     """
-    write(SPEED, _answers, only, output)
+    write(ON_SPEED, speeds.SECTIONS, _answers, only, output)
 
 
 def coverage(only: Sequence[str] = (), output: Path = Path("docs/results/coverage.md")) -> None:
@@ -57,11 +53,12 @@ def coverage(only: Sequence[str] = (), output: Path = Path("docs/results/coverag
         output: The page.
     """
     torch.set_num_threads(1)
-    write(COVERAGE, _shares, only, output)
+    write(ON_COVERAGE, {title_of(each): each.BENCHMARKS for each in COVERAGE}, _shares, only, output)
 
 
 def write(
-    modules: tuple[ModuleType, ...],
+    introduction: str,
+    sections: Mapping[str, Sequence[Benchmark]],
     section: Callable[[Sequence[Benchmark]], Iterator[str]],
     only: Sequence[str],
     output: Path,
@@ -69,7 +66,8 @@ def write(
     """Print the sections of a page as they are measured, and write the page unless only some are wanted.
 
     Args:
-        modules: Modules with `BENCHMARKS`, one for each section.
+        introduction: What is above the sections.
+        sections: Benchmarks by the title of their section.
         section: Yields the lines of a section.
         only: As for `speed`.
         output: The page.
@@ -77,19 +75,19 @@ def write(
     Raises:
         UserError: There is no benchmark of a name.
     """
-    names = [each.__name__ for module in modules for each in module.BENCHMARKS]
+    names = [each.__name__ for benchmarks in sections.values() for each in benchmarks]
     if unknown := [name for name in only if name not in names]:
         raise UserError(f"only: there is no benchmark {unknown[0]!r}; there are {', '.join(names)}")
 
     versions = f"Headstart {headstart.__version__}, PyTorch {torch.__version__}, Python {platform.python_version()}"
     lines = [
-        INTRODUCTIONS[modules],
+        introduction,
         f"Measured with {versions} on {count_processors()} processors of {platform.machine()}.\n",
     ]
-    for module in modules:
-        if benchmarks := [each for each in module.BENCHMARKS if not only or each.__name__ in only]:
+    for title, benchmarks in sections.items():
+        if chosen := [each for each in benchmarks if not only or each.__name__ in only]:
             # Lines are printed as they are measured.
-            for line in chain([f"## {title_of(module)}", ""], section(benchmarks)):
+            for line in chain([f"## {title}", ""], section(chosen)):
                 print(line, flush=True)
                 lines.append(line)
     if not only:

@@ -3,11 +3,13 @@
 Every data set is left out of what forecasts it. Photos and weights lie beside the checkout.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -23,6 +25,7 @@ from headstart.evaluation.classifiers.left_out import LeftOut, curve_sizes, lear
 from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
 from headstart.metrics.few_labels.folds import proportional_orderings
 from headstart.metrics.forecast.coverage import leave_data_sets_out
+from headstart.metrics.forecast.curve_forecast import shipped_forecaster
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, known_cases
 from headstart.metrics.forecast.known_curves import shipped_curves
 from headstart.modules.methods.catalogue import METHODS
@@ -64,11 +67,8 @@ def read_samples(target: str, source: str) -> Labelled:
 def shuffle(labels: NDArray[np.int64], draw: int) -> Tensor:
     """Return all samples in an order in which classes take turns as long as all have some left, `[samples]`."""
     order = np.random.default_rng((STREAM, draw)).permutation(len(labels))
-    turns = np.empty(len(labels), dtype=np.int64)
-    for label in np.unique(labels):
-        own = order[labels[order] == label]
-        turns[own] = np.arange(len(own))
-    return torch.from_numpy(order[np.argsort(turns[order], kind="stable")])
+    turns = pd.Series(order).groupby(labels[order]).cumcount()
+    return torch.from_numpy(order[np.argsort(turns.to_numpy(), kind="stable")])
 
 
 def sample(samples: Labelled, per_class: int, draws: int) -> Iterator[tuple[int, Labelled, Tensor, Tensor]]:
@@ -143,31 +143,45 @@ def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: For
     }
 
 
+def drawn_settings(
+    sources: Iterable[tuple[str, str]], sizes: Sequence[int], times: int = 1
+) -> Iterator[tuple[str, str, Labelled, int]]:
+    """Yield a name, a target, its samples and a number of labels per class, where enough samples are left.
+
+    Args:
+        sources: Targets with their sources.
+        sizes: Numbers of labels per class.
+        times: How many times as many labels are needed.
+    """
+    for target, source in sources:
+        samples = read_samples(target, source)
+        for size in sizes:
+            if times * size * samples.classes + FEWEST_LEFT <= len(samples.labels):
+                yield f"{target}, {source}, {size} labels per class", target, samples, size
+
+
 def expected_accuracy(draws: int = 40) -> Iterator[tuple[str, Shares]]:
     """The accuracy on other photos that `headstart fit` expects."""
-    for target, source in PHOTOS.items():
-        samples = read_samples(target, source)
-        for size in SIZES:
-            if size * samples.classes + FEWEST_LEFT <= len(samples.labels):
-                yield f"{target}, {source}, {size} labels per class", accuracy_held(samples, size, draws)
+    for name, _, samples, size in drawn_settings(PHOTOS.items(), SIZES):
+        yield name, accuracy_held(samples, size, draws)
 
 
 def fit_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
     """80 % intervals of the forecasts of `headstart fit`."""
+    for name, target, samples, size in drawn_settings(PHOTOS.items(), SIZES, times=2):
+        yield name, forecast_held(samples, size, draws, forecaster_without(TARGETS[target].data_set))
+
+
+@cache
+def forecaster_without(data_set: str) -> Forecaster:
+    """Return the forecaster of all data sets but one."""
     curves = shipped_curves()
-    for target, source in PHOTOS.items():
-        samples = read_samples(target, source)
-        forecaster = Forecaster(known_cases(curves.where(curves.data_sets != TARGETS[target].data_set)))
-        for size in SIZES:
-            if 2 * size * samples.classes + FEWEST_LEFT <= len(samples.labels):
-                shares = forecast_held(samples, size, draws, forecaster)
-                yield f"{target}, {source}, {size} labels per class", shares
+    return Forecaster(known_cases(curves.where(curves.data_sets != data_set)))
 
 
 def unlearnable_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
     """The same where labels are noise, or where classes cannot be told apart; a curve that does not rise has none."""
-    curves, generator = shipped_curves(), np.random.default_rng(0)
-    forecaster = Forecaster(known_cases(curves))
+    generator, forecaster = np.random.default_rng(0), shipped_forecaster()
     samples = read_samples("textures", "imagenet")
     noise = torch.from_numpy(generator.random(len(samples.labels)) < NOISE)
     noisy = torch.where(noise, torch.from_numpy(generator.integers(0, samples.classes, len(noise))), samples.labels)
@@ -210,12 +224,9 @@ def probabilities_held(samples: Labelled, per_class: int, draws: int) -> Shares:
 
 def fit_probabilities(draws: int = 10) -> Iterator[tuple[str, Shares]]:
     """Probabilities of `headstart fit` on other photos, and their cross-entropy over that at the best temperature."""
-    for target in (*FURTHER, "flowers", "ants and bees"):
-        for source in NEAR_AND_FAR:
-            samples = read_samples(target, source)
-            for size in (3, 10, 20, 50):
-                if size * samples.classes + FEWEST_LEFT <= len(samples.labels):
-                    yield f"{target}, {source}, {size} labels per class", probabilities_held(samples, size, draws)
+    sources = product((*FURTHER, "flowers", "ants and bees"), NEAR_AND_FAR)
+    for name, _, samples, size in drawn_settings(sources, (3, 10, 20, 50)):
+        yield name, probabilities_held(samples, size, draws)
 
     for classes in MANY_CLASSES:
         for size in (3, 10):
@@ -255,12 +266,9 @@ def labels_found(samples: Labelled, per_class: int, draws: int) -> Shares:
 
 def wrong_labels(draws: int = 12) -> Iterator[tuple[str, Shares]]:
     """Labels that look wrong to `headstart fit`, of 5 % that were flipped."""
-    for target in ("cats and dogs", "ants and bees", *FURTHER, "flowers"):
-        for size in (10, 20):
-            yield (
-                f"{target}, imagenet, {size} labels per class",
-                labels_found(read_samples(target, "imagenet"), size, draws),
-            )
+    sources = product(("cats and dogs", "ants and bees", *FURTHER, "flowers"), ("imagenet",))
+    for name, _, samples, size in drawn_settings(sources, (10, 20)):
+        yield name, labels_found(samples, size, draws)
 
 
 def forecasts() -> Iterator[tuple[str, Shares]]:

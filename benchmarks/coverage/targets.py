@@ -13,8 +13,7 @@ from headstart.evaluation.audit.rankers import RESAMPLES, given_mean_rank, measu
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.metrics.ranking.aggregates import bootstrap_counts
-from headstart.metrics.ranking.best_metrics import find_best
-from headstart.metrics.ranking.over_targets import mean_interval, respread
+from headstart.metrics.ranking.over_targets import find_best, mean_interval, respread
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import measure_targets

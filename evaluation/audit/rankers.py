@@ -12,8 +12,7 @@ from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import by_measure, over_targets
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import bootstrap_counts
-from headstart.metrics.ranking.best_metrics import find_best
-from headstart.metrics.ranking.over_targets import FEWEST, respread
+from headstart.metrics.ranking.over_targets import FEWEST, find_best, respread
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import (
     mean_ranks_elsewhere,

@@ -11,13 +11,14 @@ from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.outcomes import (
     AgreementsByTarget,
+    Batch,
     MeanAgreement,
     Ties,
     Wins,
     agreement_vectors,
     group_agreements,
+    over_pools,
 )
-from headstart.metrics.ranking.pool_batches import Batch, over_pools
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
 from headstart.output.errors import UserError

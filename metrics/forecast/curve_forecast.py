@@ -12,9 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.forecast.forecaster import FURTHEST, Forecaster, known_cases
+from headstart.metrics.forecast.forecaster import FURTHEST, Forecaster, known_cases, observe
 from headstart.metrics.forecast.known_curves import shipped_curves
-from headstart.metrics.forecast.observations import observe
 
 # How many times as many labels a table has.
 TIMES = (2, 4, 8)

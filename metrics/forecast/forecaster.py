@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,11 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.forecast.known_curves import KnownCurves
-from headstart.metrics.forecast.observations import LEAST_ERROR, log_error, observe
 
+# The window of a slope: so many points between half of the labels and all of them, evenly spaced by their logarithm.
+POINTS = 5
+# An error below this one is taken as this one, so that its logarithm exists.
+LEAST_ERROR = 0.005
 # Numbers of labels after which the known curves are forecast, and how many times as many labels they are forecast at.
 KNOWN = (10, 20, 50, 100)
 RATIOS = (1.4, 2, 4, 8)
@@ -31,6 +33,44 @@ LEAST_RESIDUAL = 0.02
 # what a data set has of its own.
 PRIOR, METHOD, NOISE = (1.0, 0.5, 0.5, 0.05, 0.1), 0.1, 0.15
 SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 1.0, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
+
+
+def log_error(accuracy: Floats) -> Floats:
+    """Return the logarithm of the error, `LEAST_ERROR` at least, of accuracies of any shape."""
+    return np.asarray(np.log(np.maximum(1 - accuracy, LEAST_ERROR)))
+
+
+def observe(
+    labels: NDArray[np.int64], accuracies: Floats, known: int, classes: NDArray[np.int64], orderings: int
+) -> pd.DataFrame:
+    """Return what is known of curves after some labels.
+
+    Args:
+        labels: Numbers of labels of the curves, ascending, `[labels]`.
+        accuracies: Mean accuracies over orderings, `[curves, labels]`; what lies behind `known` is not read.
+        known: The number of labels that are known, one of `labels` at least.
+        classes: Number of classes, `[curves]`.
+        orderings: Number of orderings that were averaged.
+
+    Returns:
+        A row for each curve: `labels`, the number of labels; `level`, the logarithm of the error there; `slope`, the
+        slope of that logarithm over that of the labels within the window; `chance`, the logarithm of the error of
+        guessing; `orderings`.
+    """
+    last = int(np.searchsorted(labels, known, side="right")) - 1
+    wanted = labels[last] * 2 ** (-np.arange(POINTS) / (POINTS - 1))
+    # The last evaluation that had seen no more labels.
+    columns = np.maximum(np.searchsorted(labels, np.round(wanted), side="right") - 1, 0)
+    errors = log_error(accuracies[:, columns])
+    logs = np.log(labels[columns])
+    centred = logs - logs.mean()
+    spread = float((centred**2).sum())
+    slope = errors @ centred / spread if spread else np.zeros(len(errors))
+    chance = np.log(1 - 1 / classes)
+    level = errors[:, 0]
+    return pd.DataFrame(
+        {"labels": float(labels[last]), "level": level, "slope": slope, "chance": chance, "orderings": float(orderings)}
+    )
 
 
 def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> pd.DataFrame:
@@ -125,11 +165,27 @@ class Forecaster:
     Args:
         cases: Forecasts on known curves with their true accuracies, of at least two data sets, as `known_cases` returns
             them.
+
+    Attributes:
+        methods: Names of the known methods, sorted.
+        factors: By how much intervals are wider than the expected size of an error, by level, `[methods, KNOWN]`.
     """
 
     def __init__(self, cases: pd.DataFrame) -> None:
         self.cases = cases
         self.methods = np.unique(cases["method"].to_numpy(np.str_))
+
+        # The change of the logarithm of the error, and the errors of its forecasts without the data set, `[cases]`.
+        error = log_error(_values(cases, "accuracy"))
+        change = error - _values(cases, "level")
+        self._change = Regression(design_of(cases, self.methods), change, cases, (*PRIOR, METHOD), NOISE)
+        left_out = abs(error - _expected(cases, self._change.without_own_data_set()))
+
+        # The logarithm of the size of such an error, and the errors in units of the size expected without the data set.
+        sizes, deviations = np.log(left_out + LEAST_RESIDUAL), (*SCALE_PRIOR, SCALE_METHOD)
+        self._size = Regression(scale_design_of(cases, self.methods), sizes, cases, deviations, SCALE_NOISE)
+        self._scores = left_out / np.exp(self._size.without_own_data_set())
+        self.factors = {level: self._find_factors(level) for level in LEVELS}
 
     def forecast(self, cases: pd.DataFrame) -> Forecasts:
         """Forecast the accuracy of cases; their true accuracies are not read."""
@@ -149,41 +205,13 @@ class Forecaster:
             intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
-    @cached_property
-    def _change(self) -> Regression:
-        """The regression of the change of the logarithm of the error."""
-        change = log_error(_values(self.cases, "accuracy")) - _values(self.cases, "level")
-        return Regression(design_of(self.cases, self.methods), change, self.cases, (*PRIOR, METHOD), NOISE)
-
-    @cached_property
-    def _left_out(self) -> Floats:
-        """Errors of forecasts of every known case without its data set, of the logarithm of the error, `[cases]`."""
-        expected = _expected(self.cases, self._change.without_own_data_set())
-        return np.asarray(log_error(_values(self.cases, "accuracy")) - expected)
-
-    @cached_property
-    def _size(self) -> Regression:
-        """The regression of the logarithm of the size of such an error."""
-        sizes = np.log(abs(self._left_out) + LEAST_RESIDUAL)
-        design = scale_design_of(self.cases, self.methods)
-        return Regression(design, sizes, self.cases, (*SCALE_PRIOR, SCALE_METHOD), SCALE_NOISE)
-
-    @cached_property
-    def _scores(self) -> Floats:
-        """Errors of forecasts without the data set, in units of the size expected without it, `[cases]`."""
-        return np.asarray(abs(self._left_out) / np.exp(self._size.without_own_data_set()))
-
-    @cached_property
-    def factors(self) -> dict[float, Floats]:
-        """By how much intervals are wider than the expected size of an error, by level, `[methods, KNOWN]`."""
-        at, factors = _nearest_known(self.cases), {}
-        of_method = [_values(self.cases, "method") == name for name in self.methods]
-        groups = [[rows & (at == column) for column in range(len(KNOWN))] for rows in of_method]
-        for level in LEVELS:
-            pooled = self._quantile(at >= 0, level)
-            quantiles = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
-            factors[level] = np.maximum(pooled, quantiles)
-        return factors
+    def _find_factors(self, level: float) -> Floats:
+        """Return by how much intervals are wider than the expected size of an error, `[methods, KNOWN]`."""
+        at, names = _nearest_known(self.cases), _values(self.cases, "method")
+        pooled = self._quantile(at >= 0, level)
+        groups = [[(names == name) & (at == column) for column in range(len(KNOWN))] for name in self.methods]
+        quantiles = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
+        return np.maximum(pooled, quantiles)
 
     def _quantile(self, chosen: Flags, level: float) -> float:
         """Return the quantile of the scores of chosen cases, every data set counting alike."""

@@ -1,13 +1,16 @@
-"""Tests and intervals of means over targets: by t from 8 targets on, by exact sign flips with fewer.
+"""Tests and intervals of means over targets, and the best metrics: by t from 8 targets on, by sign flips with fewer.
 
 A t test of few differences depends on their variance. If three happen to be equal, the variance is 0, and so is p. Sign
 flips need no variance. With five targets or fewer they never reach 5 %, so that there is no interval of 95 % either.
 """
 
+from itertools import combinations
+from typing import NamedTuple
+
 import numpy as np
 
-from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.scores import sign_patterns, t_interval
+from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.sample_efficiency.scores import holm, sign_patterns, t_interval
 
 # Targets from which the t distribution is used, and from which there are intervals.
 FEWEST_FOR_T, FEWEST = 8, 6
@@ -90,3 +93,49 @@ def respread(values: Floats, resampled: Floats, counts: Floats) -> Floats:
     error = means.std(ddof=1) * (count / (count - 1)) ** 0.5
     mean, own_error = values[known].mean(), values[known].std(ddof=1) / count**0.5
     return np.asarray(mean + (values - mean) * error / own_error)
+
+
+class BestMetrics(NamedTuple):
+    """The best of m metrics on t targets.
+
+    Attributes:
+        compared: Which metrics have a value on all targets on which any has one, `[m]`; others are not compared.
+        best: Which have the highest mean among these, `[m]`; none where there are fewer than two.
+        tied: Which others do not differ significantly from one of the best, `[m]`; none with fewer than two targets.
+    """
+
+    compared: Flags
+    best: Flags
+    tied: Flags
+
+
+def find_best(values: Floats) -> BestMetrics:
+    """Find the best metrics.
+
+    Two metrics differ significantly where the p value of their differences on the targets is at most 5 %. It is
+    adjusted by Holm's procedure for all pairs, since the best metric is known only from the same values.
+
+    Args:
+        values: Values `[m, t]`, higher being better, NaN where undefined.
+    """
+    known = np.isfinite(values)
+    with_values = known.any(axis=0)
+    compared = known.sum(axis=1) == max(with_values.sum(), 1)
+    best, tied = np.zeros_like(compared), np.zeros_like(compared)
+    if compared.sum() > 1:
+        complete = values[compared][:, with_values]
+        means = complete.mean(axis=1)
+        best[compared] = means >= means.max() - SAME
+        if complete.shape[1] > 1:
+            tied[compared] = ~best[compared] & ~_differ(complete)[:, best[compared]].all(axis=1)
+    return BestMetrics(compared, best, tied)
+
+
+def _differ(values: Floats) -> Flags:
+    """Test which pairs of metrics differ significantly on all of these targets, `[m, m]`."""
+    pairs = list(combinations(range(len(values)), 2))
+    adjusted = holm([p_value(values[one] - values[other]) for one, other in pairs])
+    differ = np.zeros((len(values), len(values)), dtype=np.bool_)
+    for (one, other), p in zip(pairs, adjusted, strict=True):
+        differ[one, other] = differ[other, one] = p <= LEVEL
+    return differ

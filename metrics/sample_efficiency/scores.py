@@ -16,8 +16,6 @@ PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
 # Sign patterns, and signs of them, that are multiplied at once.
 BATCH, BATCH_SIGNS = 10_000, 2**21
-# Up to this many signs are stored as 32-bit numbers, ready to be multiplied; more take a bit each.
-MOST_FLOATS = 2**24
 FEW_ORDERINGS = 20
 # Default numbers of samples at which the accuracy is reported.
 ACCURACY_AT = [10, 50, 100, 500]
@@ -194,33 +192,28 @@ def is_exact_in_floats(values: Floats) -> bool:
     return not (values % 1).any() and bool(np.abs(values).sum(axis=-1).max() < 2**24)
 
 
-def sign_patterns(count: int, chosen: slice | Indices = slice(None)) -> NDArray[np.float32 | np.int8]:
+def sign_patterns(count: int, chosen: slice | Indices = slice(None)) -> NDArray[np.int8]:
     """Return the signs of some differences in some patterns, `[patterns, count]`.
 
     Args:
         count: Number of differences.
         chosen: Indices of the patterns, by default of all `min(2**count, PERMUTATIONS)`.
     """
-    stored = _stored_patterns(count)[chosen]
-    if stored.dtype == np.float32:
-        return stored
-    return 2 * np.unpackbits(stored, axis=1, count=count).view(np.int8) - 1
+    return 1 - 2 * np.unpackbits(_stored_patterns(count)[chosen], axis=1, count=count).view(np.int8)
 
 
 @lru_cache(maxsize=1)
-def _stored_patterns(count: int) -> NDArray[Any]:
-    """Return all patterns, shared by all tests of a table: signs, or a bit for each sign where there are many."""
+def _stored_patterns(count: int) -> NDArray[np.uint8]:
+    """Return all patterns, shared by all tests of a table, with a bit for each sign that is flipped."""
     if 2**count <= PERMUTATIONS:
-        flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        return (1 - 2 * flipped).astype(np.float32)
+        return np.packbits((np.arange(2**count)[:, None] >> np.arange(count)) & 1, axis=1)
 
     generator, parts = np.random.default_rng(PERMUTATION_SEED), []
     for start in range(0, PERMUTATIONS, BATCH // 10):
         size = min(BATCH // 10, PERMUTATIONS - start), count
-        # The last bit of a random number decides about the sign, as in SciPy.
+        # The last bit of a random number decides about the sign, as in SciPy, where 1 is a plus.
         bits = generator.integers(2**32, size=size, dtype=np.uint32).astype(np.uint8) & 1
-        is_few = PERMUTATIONS * count <= MOST_FLOATS
-        parts.append(2 * bits.astype(np.float32) - 1 if is_few else np.packbits(bits, axis=1))
+        parts.append(np.packbits(1 - bits, axis=1))
     return np.concatenate(parts)
 
 

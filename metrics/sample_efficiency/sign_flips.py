@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.sample_efficiency.scores import PERMUTATIONS, sign_patterns
 
-Patterns = NDArray[np.float32 | np.int8]
+Patterns = NDArray[np.int8]
 # Numbers of orderings up to which all patterns are enumerated: at once, and where sampled ones decide nothing.
 AT_ONCE, ENUMERATED = 16, 20
 # Patterns of the first stage, which the further ones double, up to 640,000 in all.

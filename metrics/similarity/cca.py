@@ -25,7 +25,6 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace, to_host
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, matrix_of_pairs, read_embeddings
-from headstart.metrics.similarity.procrustes import narrow, unit_norm
 
 VARIANCE = 0.99
 # The orthonormal basis of an embedding's columns, `[n, r]`, and their coordinates in it, `[r, d]`.
@@ -49,7 +48,7 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
         ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or an embedding, named as `embeddings[3]`, has
             as many directions as the stimuli can have.
     """
-    bases = [_basis(x, *narrow(x), "CCA") for x in read_embeddings(embeddings)]
+    bases = [_basis(x, *x.narrow(), "CCA") for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
@@ -68,7 +67,7 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
     """
     if not 0 < variance <= 1:
         raise ValueError(f"variance: must be above 0 and at most 1, not {variance}")
-    bases = [_basis(x, *narrow(x), "SVCCA", variance) for x in read_embeddings(embeddings)]
+    bases = [_basis(x, *x.narrow(), "SVCCA", variance) for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
@@ -89,7 +88,7 @@ def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """
     decomposed = []
     for x in read_embeddings(embeddings):
-        columns, rounding = unit_norm(x)
+        columns, rounding = x.unit_norm()
         basis = _basis(x, columns, rounding, "PWCCA")
         decomposed.append((basis, basis.T @ columns))
     _check_ranks([basis.shape[1] for basis, _ in decomposed], len(decomposed[0][0]))

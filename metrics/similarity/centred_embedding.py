@@ -103,6 +103,10 @@ class CentredEmbedding:
         centred -= self.mean
         return centred
 
+    def all_centred(self) -> Array:
+        """Centre all rows as `centred` does, in memory of their own."""
+        return self.centred(slice(None), Workspace())
+
     def chunks(self) -> Iterator[Array]:
         """Yield all centred rows in float64, some at a time; each chunk overwrites the one before."""
         workspace, step = Workspace(), max(1, CHUNK_VALUES // self.width)
@@ -112,6 +116,41 @@ class CentredEmbedding:
     def squared_lengths(self) -> Array:
         """Compute the squared lengths of the centred rows, the diagonal of the Gram matrix, `[n]`."""
         return namespace(self.mean).concatenate([(chunk * chunk).sum(1) for chunk in self.chunks()])
+
+    def unit_norm(self) -> tuple[Array, float]:
+        """Centre the embedding and scale it to Frobenius norm 1.
+
+        Returns:
+            In float64 `[n, d]`; and the largest singular value that rounding alone causes. With the precision e of the
+            original values, an error of `e max|X|` in each causes singular values of about `e max|X| (sqrt(n) +
+            sqrt(d))`.
+
+        Raises:
+            ValueError: It contains NaN or infinity.
+        """
+        values = self.all_centred()
+        largest = float(abs(values).max())
+        # First by the largest value, so that squares neither vanish nor exceed float64.
+        values /= largest
+        norm = float((values * values).sum()) ** 0.5
+        values /= norm
+        if not np.isfinite(float(values.sum())):
+            raise ValueError(f"{self.name}: contains NaN or infinity")
+        given = self.values[:]
+        highest = max(abs(float(given.max())), abs(float(given.min())))
+        n, d = values.shape
+        return values, precision(self.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
+
+    def narrow(self) -> tuple[Array, float]:
+        """Return the result of `unit_norm`, rotated into at most n columns, `[n, min(n, d)]`.
+
+        With `X^T = Q R`, the transposed triangle `R^T` has the Gram matrix of X.
+        """
+        values, rounding = self.unit_norm()
+        if len(values) >= self.width:
+            return values, rounding
+        triangle = namespace(values).linalg.qr(values.T, mode="r")
+        return (triangle[1] if is_tensor(values) else triangle).T, rounding
 
     def check_alike(self, layout: tuple[int, str], name: str) -> None:
         """Raise a ValueError if this embedding differs in layout from another, which has a name."""

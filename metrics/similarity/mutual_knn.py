@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats, check_integer, is_tensor, to_host
 from headstart.metrics.similarity import cka
-from headstart.metrics.similarity.centred_embedding import (
-    Embedding,
-    UnitRows,
-    Workspace,
-    matrix_of_pairs,
-    read_unit_rows,
-)
+from headstart.metrics.similarity.centred_embedding import Embedding, UnitRows, matrix_of_pairs, read_unit_rows
 
 NEIGHBOURS = 10
 # Cosines this near to 1 or -1 mean that rows lie on one line.
@@ -60,7 +54,7 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
 def _nearest(x: UnitRows, k: int) -> NDArray[np.int64]:
     """Return the indices of the k rows with the highest cosine to each row, except itself, `[n, k]`."""
     n = x.n
-    rows, step = x.centred(slice(None), Workspace()), max(1, cka.BLOCK_BYTES // (8 * n))
+    rows, step = x.all_centred(), max(1, cka.BLOCK_BYTES // (8 * n))
     neighbours, lowest = [], 1.0
     for start in range(0, n, step):
         cosines = rows[start : start + step] @ rows.T

@@ -11,53 +11,8 @@ Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021).
 
 from collections.abc import Iterable
 
-import numpy as np
-
-from headstart.metrics.arrays import Array, Floats, is_tensor, namespace
-from headstart.metrics.similarity.centred_embedding import (
-    CentredEmbedding,
-    Embedding,
-    Workspace,
-    matrix_of_pairs,
-    precision,
-    read_embeddings,
-)
-
-
-def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
-    """Centre an embedding and scale it to Frobenius norm 1.
-
-    Returns:
-        In float64 `[n, d]`; and the largest singular value that rounding alone causes. With the precision e of the
-        original values, an error of `e max|X|` in each causes singular values of about `e max|X| (sqrt(n) + sqrt(d))`.
-
-    Raises:
-        ValueError: It contains NaN or infinity.
-    """
-    values = x.centred(slice(None), Workspace())
-    largest = float(abs(values).max())
-    # First by the largest value, so that squares neither vanish nor exceed float64.
-    values /= largest
-    norm = float((values * values).sum()) ** 0.5
-    values /= norm
-    if not np.isfinite(float(values.sum())):
-        raise ValueError(f"{x.name}: contains NaN or infinity")
-    given = x.values[:]
-    highest = max(abs(float(given.max())), abs(float(given.min())))
-    n, d = values.shape
-    return values, precision(x.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
-
-
-def narrow(x: CentredEmbedding) -> tuple[Array, float]:
-    """Return the result of `unit_norm`, rotated into at most n columns, `[n, min(n, d)]`.
-
-    With `X^T = Q R`, the transposed triangle `R^T` has the Gram matrix of X.
-    """
-    values, rounding = unit_norm(x)
-    if len(values) >= x.width:
-        return values, rounding
-    triangle = namespace(values).linalg.qr(values.T, mode="r")
-    return (triangle[1] if is_tensor(values) else triangle).T, rounding
+from headstart.metrics.arrays import Array, Floats, namespace
+from headstart.metrics.similarity.centred_embedding import Embedding, matrix_of_pairs, read_embeddings
 
 
 def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
@@ -77,7 +32,7 @@ def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     Raises:
         ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`.
     """
-    narrowed = [narrow(x)[0] for x in read_embeddings(embeddings)]
+    narrowed = [x.narrow()[0] for x in read_embeddings(embeddings)]
     return matrix_of_pairs(narrowed, _nuclear_norm), None
 
 

@@ -101,81 +101,67 @@ class TransferabilityMetric:
         return lambda kept, _: prepared()(kept)
 
 
-def _zero(classes: int) -> float:
-    return 0.0
-
-
-def _one(classes: int) -> float:
-    return 1.0
-
-
-def _other_classes(classes: int) -> float:
-    return classes - 1.0
-
-
 # By the names in options, tables and documents, in the order of reports.
 METRICS: dict[str, TransferabilityMetric] = {
     "gbc": TransferabilityMetric(
-        "GBC",
-        "overlap of the classes as Gaussians (Bhattacharyya), negative",
-        gbc,
-        bound=_zero,
+        "GBC", "overlap of the classes as Gaussians (Bhattacharyya), negative", gbc, bound=lambda classes: 0.0
     ),
     "leep": TransferabilityMetric(
         "LEEP",
         "log likelihood of the labels given the source head's predictions",
         leep,
         data=("probabilities", "labels"),
-        bound=_zero,
+        bound=lambda classes: 0.0,
     ),
     "n_leep": TransferabilityMetric(
         "N-LEEP",
         "LEEP with a mixture of Gaussians in place of the source head",
         n_leep,
-        bound=_zero,
+        bound=lambda classes: 0.0,
         prepare=prepare_n_leep,
     ),
-    "log_me": TransferabilityMetric(
-        "LogME",
-        "evidence of a linear model of the labels",
-        log_me,
-    ),
+    "log_me": TransferabilityMetric("LogME", "evidence of a linear model of the labels", log_me),
     "h_score": TransferabilityMetric(
         "H-score",
         "spread between the classes relative to that of the features",
         lambda statistics: h_score(statistics),
-        bound=_other_classes,
+        bound=lambda classes: classes - 1.0,
         features_reach_bound=True,
     ),
     "h_score_shrunk": TransferabilityMetric(
         "H-score (shrunk)",
         "H-score with the covariance shrunk by Ledoit and Wolf's intensity",
         lambda statistics: h_score(statistics, shrinkage=True),
-        bound=_other_classes,
+        bound=lambda classes: classes - 1.0,
     ),
     "nce": TransferabilityMetric(
         "NCE",
         "conditional entropy of the labels given the predicted source classes, negative",
         lambda probabilities, labels: nce(probabilities.argmax(1), labels),
         data=("probabilities", "labels"),
-        bound=_zero,
+        bound=lambda classes: 0.0,
     ),
     "trans_rate": TransferabilityMetric(
-        "TransRate",
-        "coding rate of the features less that of the classes",
-        trans_rate,
+        "TransRate", "coding rate of the features less that of the classes", trans_rate
     ),
     "knn": TransferabilityMetric(
-        "kNN", "accuracy of the nearest neighbours by cosine, each sample left out in turn", knn_accuracy, bound=_one
+        "kNN",
+        "accuracy of the nearest neighbours by cosine, each sample left out in turn",
+        knn_accuracy,
+        bound=lambda classes: 1.0,
     ),
     "parc": TransferabilityMetric(
-        "PARC", "rank correlation between distances of features and of labels", parc, bound=_one, prepare=prepare_parc
+        "PARC",
+        "rank correlation between distances of features and of labels",
+        parc,
+        bound=lambda classes: 1.0,
+        prepare=prepare_parc,
     ),
     "sfda": TransferabilityMetric(
         "SFDA",
         "probability of the labels by Fisher discriminants, features made harder to tell",
         sfda,
-        bound=_one,
+        bound=lambda classes: 1.0,
         features_reach_bound=True,
     ),
     # The scores of these two change with the pool.
@@ -201,7 +187,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         "linear probe",
         "accuracy of logistic regression over five folds, the slow reference",
         linear_probe_accuracy,
-        bound=_one,
+        bound=lambda classes: 1.0,
         prepare=prepare_linear_probe,
         is_default=False,
     ),

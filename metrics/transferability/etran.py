@@ -3,13 +3,8 @@
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace
+from headstart.metrics.transferability import fisher_discriminant as discriminants
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.fisher_discriminant import (
-    class_probabilities,
-    nearest_mean_probabilities,
-    of_own_class,
-    rows_and_axes,
-)
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 from headstart.metrics.transferability.variants import Variant, check_choice
 
@@ -52,11 +47,13 @@ def etran_terms(
     count = max(1, LOWEST * statistics.samples // 1000)
     lowest = energies[namespace(energies).argsort(energies)[:count]]
     if variant == "released":
-        probabilities = nearest_mean_probabilities(statistics)
+        probabilities = discriminants.nearest_mean_probabilities(statistics)
     else:
-        discriminant_rows, axes = rows_and_axes(statistics)
-        probabilities, _ = class_probabilities(discriminant_rows, statistics, statistics.dimensions, axes=axes)
-    return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
+        discriminant_rows, axes = discriminants.rows_and_axes(statistics)
+        probabilities, _ = discriminants.class_probabilities(
+            discriminant_rows, statistics, statistics.dimensions, axes=axes
+        )
+    return float(lowest.mean()), float(discriminants.of_own_class(probabilities, statistics).mean())
 
 
 def _energies(rows: Array) -> Array:

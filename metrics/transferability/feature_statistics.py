@@ -70,7 +70,7 @@ class FeatureStatistics:
         values = to_float64("features", features)
         if values.ndim != 2 or 0 in values.shape:
             raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
-        check_magnitude(largest_magnitude(values))
+        _check_magnitude(values)
 
         self.samples, self.dimensions = values.shape
         self.order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
@@ -80,7 +80,7 @@ class FeatureStatistics:
         origin = values[0]
         self.centred = values[like(self.order, values)]
         self.centred -= origin
-        sums = sum_by_class(self.centred, self.class_sizes)
+        sums = self.class_sums(self.centred)
         mean = sums.sum(0) / self.samples
         self.centred -= mean
         self.mean = origin + mean
@@ -121,15 +121,26 @@ class FeatureStatistics:
         if self.dimensions <= self.samples:
             return Spectrum(eigenvalues, vectors, class_sums @ vectors)
         coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
-        return Spectrum(eigenvalues, vectors, sum_by_class(coordinates, self.class_sizes))
+        return Spectrum(eigenvalues, vectors, self.class_sums(coordinates))
 
     def _decompose_rows(self) -> Spectrum:
         """Return the spectrum of the Gram matrix of the features as they are, without computing that matrix."""
         rows = self.centred + self.mean
-        left, singular, right = namespace(rows).linalg.svd(rows, full_matrices=False)
-        singular = nonzero_singular_values(singular, max(rows.shape))
+        xp = namespace(rows)
+        left, singular, right = xp.linalg.svd(rows, full_matrices=False)
+        least = max(rows.shape) * np.finfo(np.float64).eps * singular[0]
+        singular = xp.where(singular > least, singular, xp.zeros_like(singular))
         vectors = right.T if self.dimensions <= self.samples else left
-        return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
+        return Spectrum(singular**2, vectors, self.class_sums(left * singular))
+
+    @property
+    def class_rows(self) -> list[slice]:
+        """The rows of `centred` of every class."""
+        return class_slices(self.class_sizes)
+
+    def class_sums(self, rows: Array) -> Array:
+        """Add up rows of every class, `[classes, axes]`, of rows `[samples, axes]` in the order of `centred`."""
+        return sum_by_class(rows, self.class_sizes)
 
     def class_moments(self, rows: Array) -> tuple[Array, Array]:
         """Compute the means of classes, and the deviations from them, of rows in the order of `centred`.
@@ -140,7 +151,7 @@ class FeatureStatistics:
         Returns:
             `[classes, axes]` and `[samples, axes]`.
         """
-        means = sum_by_class(rows, self.class_sizes) / self.counts
+        means = self.class_sums(rows) / self.counts
         deviations = means[like(self.labels, rows)]
         return means, namespace(rows).subtract(rows, deviations, out=deviations)
 
@@ -169,18 +180,6 @@ def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> 
     if labels is None:
         raise ValueError("labels are missing; give one for every row of features")
     return FeatureStatistics(features, labels)
-
-
-def nonzero_singular_values(singular: Array, size: int) -> Array:
-    """Set singular values to 0 that are not distinguishable from 0.
-
-    Args:
-        singular: From the largest to the smallest, `[r]`.
-        size: The larger number of rows or columns of their matrix.
-    """
-    xp = namespace(singular)
-    least = size * np.finfo(np.float64).eps * singular[0]
-    return xp.where(singular > least, singular, xp.zeros_like(singular))
 
 
 def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:
@@ -248,25 +247,15 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     return np.stack([rows[each].sum(0) for each in class_slices(class_sizes)])
 
 
-def largest_magnitude(values: Array) -> float:
-    """Return the largest absolute value of features `[samples, features]`.
-
-    Raises:
-        ValueError: A value is not finite.
-    """
+def _check_magnitude(values: Array) -> None:
+    """Check that features `[samples, features]` are finite, and the fourth power of the largest is within float64."""
     # The largest number is NaN where any number is.
     largest = float(namespace(values).maximum(values.max(), -values.min()))
     if not np.isfinite(largest):
         row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
         raise ValueError(f"features must be finite; row {row} is not")
-    return largest
-
-
-def check_magnitude(largest: float) -> None:
-    """Check that the fourth power of the largest absolute value of features is within float64."""
-    if largest == 0 or LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
-        return
-    raise ValueError(
-        f"features are too {'small' if largest < 1 else 'large'}: the largest absolute value is {largest:.2g}, which "
-        f"must be from {LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"
-    )
+    if largest and not LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
+        raise ValueError(
+            f"features are too {'small' if largest < 1 else 'large'}: the largest absolute value is {largest:.2g}, "
+            f"which must be from {LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"
+        )

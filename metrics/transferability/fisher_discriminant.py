@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from headstart.metrics.arrays import Array, like, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 
 # The released program of SFDA: the rate at which shrinkage falls with the spread within classes, and its minimum.
 RATE, LEAST_SHRINKAGE = 5.0, 1e-10
@@ -99,7 +99,7 @@ def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: f
     _, covariance = _means_and_covariance(rows, statistics)
     factor = xp.linalg.cholesky(_shrunk(covariance, shrinkage, rows.shape[1]))
     white = xp.linalg.solve(factor, rows.T).T
-    means = sum_by_class(white, statistics.class_sizes) / statistics.counts
+    means = statistics.class_sums(white) / statistics.counts
     _, _, axes = xp.linalg.svd(xp.sqrt(statistics.counts) * means, full_matrices=False)
     return white @ axes[: statistics.classes - 1].T
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, like, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of, sum_by_class
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.variants import check_choice
 
 Covariance = Literal["spherical", "diagonal"]
@@ -51,7 +51,7 @@ def gbc(
     statistics = statistics_of(features, labels)
     rows = statistics.centred if pca is None else statistics.principal_components(pca)
     means, deviations = statistics.class_moments(rows)
-    variances = sum_by_class(deviations**2, statistics.class_sizes) / statistics.counts
+    variances = statistics.class_sums(deviations**2) / statistics.counts
     return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
 
 

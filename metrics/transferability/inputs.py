@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # imports its parts on first use
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats, Indices
@@ -76,11 +77,7 @@ class Inputs:
         """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError without a head."""
         if self.logits is None:
             raise ValueError("the model has no source head, whose probabilities are needed")
-        exponents = np.array(self.logits, np.float64)
-        exponents -= exponents.max(1, keepdims=True)
-        np.exp(exponents, out=exponents)
-        exponents /= exponents.sum(1, keepdims=True)
-        return exponents
+        return np.asarray(scipy.special.softmax(np.asarray(self.logits, np.float64), axis=1))
 
     @cached_property
     def statistics(self) -> FeatureStatistics:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of, sum_by_class
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 
 # Both are from Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV, 2021, and Wu et al.
 NEIGHBOURS = 20
@@ -60,7 +60,7 @@ def knn_accuracy(
         similarities[like(block - start, rows), like(block, rows)] = -math.inf
         nearest = _highest(similarities, min(int(neighbours), samples - 1)) - SAME
         votes = xp.where(similarities >= nearest, xp.exp((similarities - 1) / TEMPERATURE), xp.zeros_like(similarities))
-        counts = to_host(sum_by_class(votes.T, statistics.class_sizes))
+        counts = to_host(statistics.class_sums(votes.T))
         winners = counts >= counts.max(0) * (1 - SAME)
         right += float((winners[statistics.labels[block], block - start] / winners.sum(0)).sum())
 

@@ -5,13 +5,8 @@ import math
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices, statistics_of
-from headstart.metrics.transferability.fisher_discriminant import (
-    LEAST_SHRINKAGE,
-    along_discriminants,
-    class_probabilities,
-    of_own_class,
-)
+from headstart.metrics.transferability import fisher_discriminant as discriminants
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 
 # The released program has these numbers of principal components, and of those that decide the shrinkage.
@@ -49,12 +44,12 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
 
     rows = statistics.principal_components(min(COMPONENTS, statistics.spectrum.rank))
     variances = statistics.spectrum.eigenvalues[:DECIDING] / (statistics.samples - 1)
-    shrinkage = max(math.exp(-float(variances.sum())), LEAST_SHRINKAGE)
+    shrinkage = max(math.exp(-float(variances.sum())), discriminants.LEAST_SHRINKAGE)
 
-    probabilities, _ = class_probabilities(rows, statistics, rows.shape[1], shrinkage)
-    spread = sum(_nuclear_norm(probabilities[each]) for each in class_slices(statistics.class_sizes))
-    near = float(of_own_class(probabilities, statistics).mean())
-    return _nuclear_norm(along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
+    probabilities, _ = discriminants.class_probabilities(rows, statistics, rows.shape[1], shrinkage)
+    spread = sum(_nuclear_norm(probabilities[each]) for each in statistics.class_rows)
+    near = float(discriminants.of_own_class(probabilities, statistics).mean())
+    return _nuclear_norm(discriminants.along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
 
 
 def ncti(terms: Floats, pool: Floats | None = None) -> Floats:

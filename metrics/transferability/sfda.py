@@ -1,18 +1,8 @@
 """SFDA."""
 
 from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import (
-    FeatureStatistics,
-    class_slices,
-    statistics_of,
-    sum_by_class,
-)
-from headstart.metrics.transferability.fisher_discriminant import (
-    class_probabilities,
-    of_own_class,
-    rows_and_axes,
-    softmax,
-)
+from headstart.metrics.transferability import fisher_discriminant as discriminants
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 
 
 def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
@@ -40,15 +30,15 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     statistics = statistics_of(features, labels)
     if statistics.classes == 1:
         return 1.0
-    rows, axes = rows_and_axes(statistics)
-    probabilities, shrinkage = class_probabilities(rows, statistics, statistics.dimensions, axes=axes)
+    rows, axes = discriminants.rows_and_axes(statistics)
+    probabilities, shrinkage = discriminants.class_probabilities(rows, statistics, statistics.dimensions, axes=axes)
 
-    own = of_own_class(softmax(probabilities), statistics)[:, None]
-    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
+    own = discriminants.of_own_class(discriminants.softmax(probabilities), statistics)[:, None]
+    means = statistics.class_sums(rows) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
     mixed = namespace(rows).empty_like(rows)
-    for other, members in zip(others, class_slices(statistics.class_sizes), strict=True):
+    for other, members in zip(others, statistics.class_rows, strict=True):
         mixed[members] = own[members] * rows[members] + (1 - own[members]) * other
 
-    probabilities, _ = class_probabilities(mixed, statistics, statistics.dimensions, shrinkage, axes)
-    return float(of_own_class(probabilities, statistics).mean())
+    probabilities, _ = discriminants.class_probabilities(mixed, statistics, statistics.dimensions, shrinkage, axes)
+    return float(discriminants.of_own_class(probabilities, statistics).mean())

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 
 from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices, statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 
 # The distortion of the published scores.
 EPSILON = 1e-4
@@ -41,7 +41,7 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
 
     whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
     classes = 0.0
-    for rows in class_slices(statistics.class_sizes):
+    for rows in statistics.class_rows:
         x = statistics.centred[rows]
         size, dimensions = x.shape
         eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)

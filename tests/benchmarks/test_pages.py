@@ -37,8 +37,9 @@ def shares() -> Iterator[tuple[str, dict[str, float]]]:
 def test_answers_and_shares_are_written_or_some_are_printed(
     pages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module, benchmark in [(module, quick) for module in pages.SPEED] + [(each, shares) for each in pages.COVERAGE]:
-        monkeypatch.setattr(module, "BENCHMARKS", [benchmark] if module in (pages.SPEED[0], pages.COVERAGE[0]) else [])
+    monkeypatch.setattr(pages.speeds, "SECTIONS", {"Speed": [quick]})
+    for module in pages.COVERAGE:
+        monkeypatch.setattr(module, "BENCHMARKS", [shares] if module is pages.COVERAGE[0] else [])
     pages.speed(["quick"], tmp_path / "speed.md")
     assert "twice" in capsys.readouterr().out
     assert not (tmp_path / "speed.md").exists()
@@ -56,7 +57,10 @@ def test_answers_and_shares_are_written_or_some_are_printed(
 @pytest.mark.parametrize("page", ["speed", "coverage"])
 def test_the_pages_have_every_benchmark(page: str, pages: Any) -> None:
     text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
-    modules = {"speed": pages.SPEED, "coverage": pages.COVERAGE}[page]
-    found = [each for module in modules for each in module.BENCHMARKS]
+    sections = {
+        "speed": pages.speeds.SECTIONS,
+        "coverage": {pages.title_of(module): module.BENCHMARKS for module in pages.COVERAGE},
+    }[page]
+    found = [each for benchmarks in sections.values() for each in benchmarks]
     assert [each.__name__ for each in found if f"`{each.__name__}`" not in text] == []
-    assert [pages.title_of(each) for each in [*modules, *found] if pages.title_of(each) not in text] == []
+    assert [title for title in [*sections, *map(pages.title_of, found)] if title not in text] == []

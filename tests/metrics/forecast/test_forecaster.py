@@ -17,10 +17,10 @@ from headstart.metrics.forecast.forecaster import (
     Regression,
     data_set_weights,
     known_cases,
+    observe,
     weighted_quantile,
 )
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
-from headstart.metrics.forecast.observations import observe
 
 LABELS = np.array([5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 40, 50, 56, 70, 80, 100, 140, 200, 280, 400, 560, 800])
 EXPONENTS = {"slow": 0.15, "fast": 0.35}

@@ -63,23 +63,14 @@ def test_one_pool_equals_scipy(place: int) -> None:
         np.testing.assert_allclose(SINGLE[MEASURES[place]](x, y), by_scipy(x, y)[place], rtol=0, atol=1e-12)
 
 
-def test_weighted_kendall_by_hand() -> None:
-    """One exchange at the top, weights 1, 1/2, 1/3 by either ranking: (3/2 + 4/3 + 5/6 - 2 * 3/2) / (11/3) = 2/11."""
+def test_kendall_by_hand() -> None:
+    # One exchange at the top, weights 1, 1/2, 1/3 by either ranking: (3/2 + 4/3 + 5/6 - 2 * 3/2) / (11/3) = 2/11.
     assert weighted_kendall([2, 3, 1], [3, 2, 1]) == pytest.approx(2 / 11)
     # An exchange at the bottom costs less: 1 - 2 (5/6) / (11/3).
     assert weighted_kendall([3, 1, 2], [3, 2, 1]) == pytest.approx(6 / 11)
     assert kendall([2, 3, 1], [3, 2, 1]) == kendall([3, 1, 2], [3, 2, 1]) == pytest.approx(1 / 3)
-
-
-def test_kendall_counts_ties_by_hand() -> None:
-    """Five untied pairs of scores, six of performances, all five in agreement."""
+    # Five untied pairs of scores, six of performances, all five in agreement.
     assert kendall([1, 1, 2, 3], [1, 2, 3, 4]) == pytest.approx(5 / np.sqrt(5 * 6))
-
-
-def test_rel_at_1_takes_the_first_of_equal_scores() -> None:
-    assert rel_at_1([1, 5, 5], [0.9, 0.3, 0.6]) == pytest.approx(1 / 3)
-    pools = [[0, 1, 2], [2, 1, 0]]
-    np.testing.assert_allclose(measure_pools([[1, 5, 5]], [0.9, 0.3, 0.6], pools)[:, 3, 0], 1 / 3)
 
 
 @pytest.mark.parametrize(("scores", "performances"), [([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [2, 2, 2])])
@@ -91,15 +82,21 @@ def test_constant_input_has_no_correlation(scores: list[float], performances: li
     assert result[3] == rel_at_1(scores, performances)
 
 
-def test_rel_at_1_is_undefined_where_nothing_performs() -> None:
-    assert isnan(rel_at_1([1, 2], [0, 0]))
-    assert isnan(measure_pools([[1, 2]], [0, 0], [[0, 1]])[0, 3, 0])
-
-
-@pytest.mark.parametrize("performances", [[-2, -0.5], [-1, 3], [-1, 0]])
-def test_rel_at_1_is_undefined_where_performances_are_not_counted_from_0(performances: list[float]) -> None:
-    assert isnan(rel_at_1([1, 0], performances))
-    assert isnan(measure_pools([[1, 0]], performances, [[0, 1]])[0, 3, 0])
+@pytest.mark.parametrize(
+    ("scores", "performances", "expected"),
+    [
+        # The first of equal scores, and performances that are not counted from 0.
+        ([1, 5, 5], [0.9, 0.3, 0.6], 1 / 3),
+        ([1, 2], [0, 0], np.nan),
+        ([1, 0], [-2, -0.5], np.nan),
+        ([1, 0], [-1, 3], np.nan),
+        ([1, 0], [-1, 0], np.nan),
+    ],
+)
+def test_rel_at_1_at_its_edges(scores: list[float], performances: list[float], expected: float) -> None:
+    assert rel_at_1(scores, performances) == pytest.approx(expected, nan_ok=True)
+    every = np.arange(len(scores))
+    np.testing.assert_allclose(measure_pools([scores], performances, [every, every[::-1]])[:, 3, 0], expected)
 
 
 def test_a_negative_performance_leaves_no_pool_of_its_target_a_rel_at_1() -> None:
@@ -108,17 +105,10 @@ def test_a_negative_performance_leaves_no_pool_of_its_target_a_rel_at_1() -> Non
     assert np.isfinite(result[:, :3]).all()
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_pearson_neither_under_nor_overflows(scale: float) -> None:
-    x, y = scale * np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 4.0])
-    expected = pearson(x / scale, y)
-    np.testing.assert_allclose(measure_pools([x], y, [[0, 1, 2]])[0, 2, 0], expected, rtol=1e-12)
-
-
-def test_pearson_keeps_its_digits_beside_a_large_value_outside_the_pool() -> None:
-    x, y = np.array([1e6 + 1, 1e6 + 2, 1e6 + 4, -1e9]), np.array([1.0, 3.0, 4.0, 5.0])
-    result = measure_pools([x], y, [[0, 1, 2]])[0, 2, 0]
-    np.testing.assert_allclose(result, pearson([1, 2, 4], [1, 3, 4]), rtol=0, atol=1e-12)
+def test_pearson_keeps_its_digits_at_any_scale_and_beside_a_large_value_outside_the_pool() -> None:
+    y, expected = np.array([1.0, 3.0, 4.0, 5.0]), pearson([1, 2, 4], [1, 3, 4])
+    for x in ([1e-200, 2e-200, 4e-200, 0], [1e200, 2e200, 4e200, 0], [1e6 + 1, 1e6 + 2, 1e6 + 4, -1e9]):
+        np.testing.assert_allclose(measure_pools([x], y, [[0, 1, 2]])[0, 2, 0], expected, rtol=1e-12)
 
 
 def test_no_pools_give_no_values() -> None:

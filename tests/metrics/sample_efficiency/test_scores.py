@@ -81,10 +81,6 @@ def test_t_interval_as_in_scipy(count: int, level: float) -> None:
     assert t_interval(differences, level) == pytest.approx((expected.low, expected.high))
 
 
-def test_t_interval_of_one_value_is_undefined() -> None:
-    assert np.isnan(t_interval(np.array([3.0]))).all()
-
-
 @pytest.mark.parametrize("count", range(1, 13))
 def test_sign_flips_as_enumerated(count: int) -> None:
     generator = np.random.default_rng(count)
@@ -112,30 +108,19 @@ def test_sign_flips_as_in_scipy(count: int) -> None:
         assert sign_flip_p_value(differences) == pytest.approx(float(expected.pvalue), rel=1e-12)
 
 
-def test_drawn_sign_flips_are_seeded_and_near_the_enumeration() -> None:
+def test_drawn_sign_flips_are_seeded_near_the_enumeration_and_never_0() -> None:
     differences = np.random.default_rng(3).integers(-10, 15, 17).astype(np.float64)
     p_value = sign_flip_p_value(differences)
     assert p_value == sign_flip_p_value(differences)
     assert p_value == pytest.approx(enumerate_sign_flips(differences), rel=0.05)
-
-
-def test_drawn_p_value_is_never_zero() -> None:
     assert sign_flip_p_value(np.full(40, 3.0)) == pytest.approx(2 / 100_000)
 
 
-@pytest.mark.parametrize(
-    ("p_values", "adjusted"),
-    [
-        # Sorted: 4 * 0.005, 3 * 0.01, 2 * 0.03, and 1 * 0.04 raised to the 0.06 before it.
-        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
-        ([0.6, 0.9], [1, 1]),
-        ([0.02, 0.02, 0.02], [0.06, 0.06, 0.06]),
-        ([0.3], [0.3]),
-        ([], []),
-    ],
-)
-def test_holm(p_values: list[float], adjusted: list[float]) -> None:
-    assert holm(p_values) == pytest.approx(adjusted)
+def test_holm() -> None:
+    # Sorted: 4 * 0.005, 3 * 0.01, 2 * 0.03, and 1 * 0.04 raised to the 0.06 before it.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    for p_values, adjusted in (([0.6, 0.9], [1, 1]), ([0.02] * 3, [0.06] * 3), ([0.3], [0.3]), ([], [])):
+        assert holm(p_values) == pytest.approx(adjusted)
 
 
 def test_comparison_is_of_restricted_means() -> None:
@@ -159,12 +144,9 @@ def test_ends_of_the_relative_interval_are_what_a_t_test_just_refuses(count: int
         assert stats.ttest_1samp(custom - (1 - end) * baseline, 0).pvalue == pytest.approx(1 - level)
 
 
-def test_relative_interval_is_not_bounded_where_the_baseline_is_not_known() -> None:
+def test_intervals_of_what_is_not_known_are_undefined_or_not_bounded() -> None:
+    assert np.isnan([t_interval(np.array([3.0])), relative_interval(np.array([3.0]), np.array([2.0]))]).all()
     assert relative_interval(np.array([1.0, 500]), np.array([10.0, 20])) == (-np.inf, np.inf)
-
-
-def test_relative_interval_of_one_ordering_is_undefined() -> None:
-    assert np.isnan(relative_interval(np.array([3.0]), np.array([2.0]))).all()
 
 
 @pytest.mark.parametrize("ratio", [1 / 3, 1.75, 3])
@@ -198,36 +180,28 @@ def test_each_method_by_itself() -> None:
     assert scores["mine"]["reached"] == 3
 
 
-def test_censored_sides_are_named() -> None:
+def test_censored_sides_are_named_and_the_median_needs_more_than_half() -> None:
     comparison = score_pair([40, INF, 60, INF, 50], [30, 20, INF, INF, 75])["comparisons"]["mine"]
-    assert comparison["per_ordering"] == [
-        25,
-        "baseline censored",
-        "custom censored",
-        "baseline and custom censored",
-        -50,
-    ]
+    texts = ("baseline censored", "custom censored", "baseline and custom censored")
+    assert comparison["per_ordering"] == [25, *texts, -50]
+    medians: dict[tuple[float, ...], float | None] = {
+        (10, 20, INF): 20,
+        (10, INF, INF): None,
+        (10, 20, 30, INF): 25,
+        (INF,) * 4: None,
+        (10, 30, INF, INF): None,
+    }
+    for samples, median in medians.items():
+        assert score_pair([*samples], [*samples])["methods"]["mine"]["median"] == median
 
 
-@pytest.mark.parametrize(
-    ("samples", "median"),
-    [
-        ([10, 20, INF], 20),
-        ([10, INF, INF], None),
-        ([10, 20, 30, INF], 25),
-        ([INF] * 4, None),
-        ([10, 30, INF, INF], None),
-    ],
-)
-def test_median_only_where_more_than_half_reached(samples: list[float], median: float | None) -> None:
-    assert score_pair(samples, samples)["methods"]["mine"]["median"] == median
-
-
-def test_one_ordering_has_no_interval() -> None:
+def test_one_ordering_has_no_interval_and_a_baseline_alone_no_comparison() -> None:
     comparison = score_pair([80], [20])["comparisons"]["mine"]
     assert comparison["ci95"] == comparison["difference_samples"]["ci95"] == [None, None]
     assert comparison["relative_improvement_percent"] == 75
     assert comparison["p_value"] == comparison["p_value_holm"] == 1
+    alone = score(reaching(["baseline"], [[20, 30]], 100), [])
+    assert (alone["comparisons"], alone["methods"]["baseline"]["median"]) == ({}, 25)
 
 
 def test_p_values_of_all_custom_methods_are_adjusted_together() -> None:
@@ -243,9 +217,3 @@ def test_p_values_of_all_custom_methods_are_adjusted_together() -> None:
     assert raw == pytest.approx([enumerate_sign_flips(cut[0] - custom) for custom in cut[1:]])
     adjusted = [scores[name]["p_value_holm"] for name in "abc"]
     assert adjusted == pytest.approx([3 * raw[0], min(2 * raw[1], 1), 1])
-
-
-def test_baseline_alone() -> None:
-    scores = score(reaching(["baseline"], [[20, 30]], 100), [])
-    assert scores["comparisons"] == {}
-    assert scores["methods"]["baseline"]["median"] == 25

@@ -1,10 +1,8 @@
 """Every measure of similarity has its range and symmetry, and sees the maps that it is said to see."""
 
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics import arrays
+from headstart.metrics import arrays, calibrated_cka, cka_intervals, mean_pairwise_cka
+from headstart.metrics.similarity import cka, cka_jackknife, permutation_moments
 from headstart.metrics.similarity.catalogue import (
     DEFAULT_MEASURE,
     SIMILARITY_MEASURES,
@@ -47,6 +46,16 @@ MAPS: dict[Invariance, Callable[[Array], Array]] = {
 }
 
 
+# What is computed of embeddings, by name: the measures, and what else there is of linear CKA.
+COMPUTED: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
+    **{name: measure.pairwise for name, measure in SIMILARITY_MEASURES.items()},
+    "mean": lambda many: [mean_pairwise_cka(many), mean_pairwise_cka(many, debiased=True)],
+    "intervals": lambda many: [*vars(cka_intervals(many)).values()],
+    "nulls": lambda many: [*vars(calibrated_cka(many)).values()],
+}
+COMPUTATIONS = pytest.mark.parametrize("name", COMPUTED)
+
+
 def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
     """Return whether the measure is defined for a shape; otherwise check that the error names it and the embedding."""
     name = next(name for name, each in SIMILARITY_MEASURES.items() if each is measure)
@@ -55,6 +64,12 @@ def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
     with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* is undefined where"):
         measure.pairwise(embeddings(*shape))
     return False
+
+
+def compare(name: str, many: Sequence[Any], expected: Sequence[Any]) -> None:
+    for value, other in zip(COMPUTED[name](many), expected, strict=True):
+        if other is not None:
+            np.testing.assert_allclose(value, other, rtol=1e-8, atol=1e-9)
 
 
 def both(measure: SimilarityMeasure, x: Array, y: Array) -> list[float]:
@@ -162,29 +177,35 @@ def test_single_precision_and_memory_maps_are_read(measure: SimilarityMeasure, t
         np.testing.assert_array_equal(x, copy)
 
 
-@EVERY
-def test_tensors_elsewhere_are_computed_with_there(measure: SimilarityMeasure, monkeypatch: pytest.MonkeyPatch) -> None:
+@COMPUTATIONS
+@pytest.mark.parametrize("n", [17, 100])
+def test_tensors_elsewhere_are_computed_with_there(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Small blocks, and random rows, more and fewer than columns.
+    for module in (cka, cka_jackknife):
+        monkeypatch.setattr(module, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(permutation_moments, "ROWS", 25)
+    many = embeddings(n, *((3, 8, 5) if name in ("cca", "pwcca") else (3, 40, 5, 12)))
+    expected, tensors = COMPUTED[name](many), [torch.from_numpy(x) for x in many]
     # Stands in for an accelerator: tensors are kept as tensors.
-    many = embeddings(60, 20, 3, 12)
-    expected = measure.pairwise(many)[0]
     monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    np.testing.assert_allclose(measure.pairwise([torch.from_numpy(x) for x in many])[0], expected, atol=1e-10)
+    compare(name, tensors, expected)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: .* undefined where"):
+        COMPUTED[name]([tensors[0], torch.ones(n, 2)])
 
 
-@EVERY
+@COMPUTATIONS
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_gives_what_the_cpu_gives(measure: SimilarityMeasure) -> None:
+def test_a_gpu_gives_what_the_cpu_gives(name: str) -> None:
     many = [x.astype(np.float32) for x in embeddings(300, 64, 100)]
-    on_gpu = measure.pairwise([torch.from_numpy(x).cuda() for x in many])[0]
-    np.testing.assert_allclose(on_gpu, measure.pairwise(many)[0], atol=1e-9)
+    compare(name, [torch.from_numpy(x).cuda() for x in many], COMPUTED[name](many))
 
 
-@EVERY
+@COMPUTATIONS
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("factor", [1e-70, 1e-6, 1e6, 1e70])
-def test_any_scale(measure: SimilarityMeasure, factor: float) -> None:
+def test_any_scale(name: str, factor: float) -> None:
     x, y = embeddings(40, 3, 4)
-    assert both(measure, factor * x, y) == pytest.approx(both(measure, x, y), abs=1e-9)
+    compare(name, [factor * x, y], COMPUTED[name]([x, y]))
 
 
 @EVERY
@@ -200,8 +221,3 @@ def test_names_are_the_choices_of_the_option() -> None:
 
 def test_mean_over_pairs() -> None:
     assert mean_over_pairs(np.array([[1, 0.2, 0.6], [0.2, 1, -0.5], [0.6, -0.5, 1]])) == pytest.approx(0.1)
-
-
-def test_importing_the_catalogue_does_not_import_torch() -> None:
-    program = "import sys, headstart.metrics.similarity.catalogue; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])

@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
-from headstart.metrics.similarity import cka, permutation_moments
+from headstart.metrics import biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
+from headstart.metrics.similarity import drawn_nulls, permutation_moments
+from headstart.metrics.similarity.centred_embedding import read_embeddings
 
 Array = NDArray[np.float64]
 # Few rows and two widths: Gram form, feature form, and a single column.
@@ -42,17 +42,13 @@ def under_permutations(x: Array, y: Array, orders: list[tuple[int, ...]]) -> Arr
 @SMALL
 def test_moments_are_those_over_all_permutations(shape: tuple[int, int, int]) -> None:
     x, y = embeddings(*shape)
-    values = under_permutations(x, y, list(itertools.permutations(range(shape[0]))))
+    orders = list(itertools.permutations(range(shape[0])))
+    values = under_permutations(x, y, orders)
+    assert [linear_cka(x, y[list(order)]) for order in orders[:9]] == pytest.approx(values[:9].tolist(), abs=1e-12)
     mean, sd = cka_null(x, y)
     assert mean == pytest.approx(values.mean(), abs=1e-12)
     assert sd == pytest.approx(values.std(), abs=1e-12)
     assert calibrated_cka([x, y]).null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=1e-9)
-
-
-def test_permuted_cka_is_what_the_moments_are_of() -> None:
-    x, y = embeddings(6, 3, 8)
-    values = [linear_cka(x, y[list(order)]) for order in itertools.permutations(range(6))]
-    assert cka_null(x, y) == pytest.approx((np.mean(values), np.std(values)), abs=1e-12)
 
 
 def test_moments_are_those_of_drawn_permutations() -> None:
@@ -65,23 +61,6 @@ def test_moments_are_those_of_drawn_permutations() -> None:
     calibrated = calibrated_cka([x, y])
     assert calibrated.null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=0.1)
     assert calibrated.null_quantile[0, 1] == pytest.approx(np.quantile(values, 0.95), abs=0.1 * null.sd)
-
-
-@pytest.mark.parametrize("form", ["_gram_form", "_feature_form"])
-def test_both_forms_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y = embeddings(30, 9, 20)
-    expected = cka_null(x, y)
-    monkeypatch.setattr(cka, "_products", getattr(cka, form))
-    assert cka_null(x, y) == pytest.approx(expected, rel=1e-10)
-    assert calibrated_cka([x, y]).null_sd[0, 1] == pytest.approx(expected.sd, rel=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-70, 1e-3, 1e70])
-def test_scale_and_place_do_not_count(scale: float) -> None:
-    x, y = embeddings(30, 9, 20)
-    before, after = calibrated_cka([x, y]), calibrated_cka([scale * x, y])
-    for name in ("null_mean", "null_sd", "null_skewness", "p", "calibrated"):
-        np.testing.assert_allclose(getattr(after, name), getattr(before, name), rtol=1e-8, atol=1e-12)
 
 
 def test_matrices_hold_what_pairs_give() -> None:
@@ -97,40 +76,23 @@ def test_matrices_hold_what_pairs_give() -> None:
     expected = np.maximum(0, (biased - calibrated.null_quantile) / (1 - calibrated.null_quantile))
     np.testing.assert_allclose(calibrated.calibrated, expected, atol=1e-15)
     np.testing.assert_array_equal(calibrated.calibrated.diagonal(), 1)
-    for matrix in (
-        calibrated.null_mean,
-        calibrated.null_sd,
-        calibrated.null_skewness,
-        calibrated.p,
-        calibrated.calibrated,
-    ):
-        np.testing.assert_array_equal(matrix, matrix.T)
+    for name in ("null_mean", "null_sd", "null_skewness", "p", "calibrated"):
+        np.testing.assert_array_equal(getattr(calibrated, name), getattr(calibrated, name).T)
 
 
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_tails_are_those_of_the_pearson_distribution(level: float) -> None:
+def test_tails_are_those_of_the_pearson_distribution() -> None:
     generator = np.random.default_rng(0)
     many = [generator.standard_normal((30, d)) * np.arange(1, d + 1) ** -0.5 for d in (1, 6, 40)]
-    calibrated = calibrated_cka(many, level)
-    assert (calibrated.level, calibrated.permutations) == (level, 0)
-    tail = stats.pearson3(calibrated.null_skewness, loc=calibrated.null_mean, scale=calibrated.null_sd)
-    np.testing.assert_allclose(calibrated.null_quantile, np.minimum(tail.ppf(level), 1), rtol=1e-9)
-    np.testing.assert_allclose(calibrated.p, tail.sf(calibrated.biased), rtol=1e-6, atol=1e-14)
-
-
-def test_a_negative_skewness_mirrors_the_tail() -> None:
-    # Rows of equal length: those that are near in one are near in few permutations, those that are far in many.
-    for seed in range(200):
-        many = embeddings(4, 2, 2, seed=seed)
-        calibrated = calibrated_cka(many, 0.8)
-        if calibrated.null_skewness[0, 1] < -0.1:
-            break
-    tail = stats.pearson3(
-        calibrated.null_skewness[0, 1], loc=calibrated.null_mean[0, 1], scale=calibrated.null_sd[0, 1]
-    )
-    assert calibrated.null_skewness[0, 1] < -0.1
-    assert calibrated.p[0, 1] == pytest.approx(tail.sf(calibrated.biased[0, 1]), abs=1e-9)
-    assert calibrated.null_quantile[0, 1] == pytest.approx(min(tail.ppf(0.8), 1), rel=1e-9)
+    # Rows of equal length: those that are near in one are near in few permutations, those that are far in many. A
+    # negative skewness mirrors the tail.
+    small = (embeddings(4, 2, 2, seed=seed) for seed in range(200))
+    mirrored = next(pair for pair in small if calibrated_cka(pair, 0.8).null_skewness[0, 1] < -0.1)
+    for compared, level in ((many, 0.5), (many, 0.9), (many, 0.99), (mirrored, 0.8)):
+        calibrated = calibrated_cka(compared, level)
+        assert (calibrated.level, calibrated.permutations) == (level, 0)
+        tail = stats.pearson3(calibrated.null_skewness, loc=calibrated.null_mean, scale=calibrated.null_sd)
+        np.testing.assert_allclose(calibrated.null_quantile, np.minimum(tail.ppf(level), 1), rtol=1e-9)
+        np.testing.assert_allclose(calibrated.p, tail.sf(calibrated.biased), rtol=1e-6, atol=1e-9)
 
 
 def test_unrelated_embeddings_are_told_from_related_ones() -> None:
@@ -202,20 +164,118 @@ def test_mistakes_are_named() -> None:
         cka_null(x, np.ones((8, 2)))
     with pytest.raises(ValueError, match=r"^y: 7 rows"):
         cka_null(x, y[1:])
-    with pytest.raises(ValueError, match=r"^embeddings\[1\]: a similarity is undefined where all rows are equal"):
-        calibrated_cka([x, np.ones((8, 2))])
     for level in (0, 1, math.nan):
         with pytest.raises(ValueError, match=r"^level: "):
             calibrated_cka([x, y], level)
 
 
-def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Stands in for an accelerator: tensors are kept as tensors.
-    many = embeddings(30, 9, 20, 40)
-    # Random rows, more and fewer than columns.
-    monkeypatch.setattr(permutation_moments, "ROWS", 25)
-    expected = calibrated_cka(many)
-    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    calibrated = calibrated_cka([torch.from_numpy(each) for each in many])
-    np.testing.assert_allclose(calibrated.p, expected.p, rtol=1e-9)
-    np.testing.assert_allclose(calibrated.calibrated, expected.calibrated, rtol=1e-9)
+# Rows, width, and seeds of Student's t of 3 degrees of freedom by which the gamma distribution's p is far off.
+HEAVY = pytest.mark.parametrize(
+    ("n", "width", "seed"), [(30, 10, 8), (30, 64, 4), (30, 100, 4), (60, 20, 1), (200, 40, 1)]
+)
+
+
+def heavy(n: int, width: int, seed: int) -> list[Array]:
+    """Draw two unrelated embeddings whose rows are of lengths of Student's t, so that single ones are long."""
+    generator = np.random.default_rng([width, seed])
+    return [generator.standard_normal((n, width)) * np.abs(generator.standard_t(3, (n, 1))) for _ in range(2)]
+
+
+def permuted(x: Array, y: Array) -> Array:
+    """Compute CKA of x and y in 2,000 other orders."""
+    generator = np.random.default_rng(99)
+    return under_permutations(x, y, [tuple(generator.permutation(len(x))) for _ in range(2000)])
+
+
+@HEAVY
+def test_p_and_quantile_are_those_of_permutations(n: int, width: int, seed: int) -> None:
+    x, y = heavy(n, width, seed)
+    found, values = calibrated_cka([x, y]), permuted(x, y)
+    expected = float((values >= linear_cka(x, y)).mean())
+    # Four standard errors of the difference of a share of 999 and one of 2,000.
+    error = 4 * (expected * (1 - expected) * (1 / 999 + 1 / 2000)) ** 0.5 + 1e-3
+    assert (found.outlying[0, 1], found.permutations) == (True, 999)
+    assert found.p[0, 1] == found.p[1, 0] == pytest.approx(expected, abs=error)
+    assert (values > found.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
+
+
+def test_the_gamma_distribution_is_off_there() -> None:
+    off = []
+    for n, width, seed in [(30, 10, 8), (30, 64, 4)]:
+        found = calibrated_cka(heavy(n, width, seed))
+        tail = stats.pearson3(found.null_skewness[0, 1]).sf(found.z[0, 1])
+        off.append(abs(tail - found.p[0, 1]))
+    assert min(off) > 0.1
+
+
+def test_permuted_cka_is_that_of_permuted_rows() -> None:
+    generator = np.random.default_rng(0)
+    many = [generator.standard_normal((7, width)) for width in (2, 5, 9)]
+    orders = np.array([generator.permutation(7) for _ in range(4)])
+    values = drawn_nulls.permuted_cka(read_embeddings(many), orders)
+    for (b, order), (i, x), (j, y) in itertools.product(enumerate(orders), enumerate(many), enumerate(many)):
+        assert values[b, i, j] == pytest.approx(linear_cka(x, y[order]), abs=1e-12)
+
+
+def test_all_permutations_of_few_rows_have_the_share_that_is_drawn() -> None:
+    generator = np.random.default_rng(1)
+    x, y = (generator.standard_normal((6, 4)) for _ in range(2))
+    x[0] += 20
+    y[1] += 20
+    found = calibrated_cka([x, y])
+    values = [linear_cka(x, y[list(order)]) for order in itertools.permutations(range(6))]
+    assert found.outlying[0, 1]
+    share = np.mean(np.array(values) >= linear_cka(x, y) - 1e-9)
+    assert found.p[0, 1] == pytest.approx(share, abs=0.06)
+
+
+def test_outliers_that_meet_are_as_rare_as_their_rows_are_many() -> None:
+    generator = np.random.default_rng(2)
+    x, y = (generator.standard_normal((50, 8)) for _ in range(2))
+    x[3] += 40
+    y[3] += 40
+    assert calibrated_cka([x, y]).p[0, 1] == pytest.approx(1 / 50, abs=0.015)
+
+
+@pytest.mark.parametrize(("n", "few"), [(20, 3), (100, 6), (300, 15)])
+def test_a_few_rows_side_by_side_are_outliers_though_none_is_long_alone(n: int, few: int) -> None:
+    generator = np.random.default_rng(n)
+    x, y = (generator.standard_normal((n, 40)) for _ in range(2))
+    for each in (x, y):
+        each[generator.permutation(n)[:few]] += 6 * generator.standard_normal(40)
+    found, values = calibrated_cka([x, y]), permuted(x, y)
+    assert found.outlying[0, 1]
+    assert found.p[0, 1] == pytest.approx((values >= linear_cka(x, y)).mean(), abs=0.08)
+    assert (values > found.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
+
+
+def test_neither_order_nor_other_embeddings_change_a_pair() -> None:
+    many = [*heavy(40, 20, 0), *heavy(40, 8, 1), *heavy(40, 30, 2)]
+    found, turned, part = (calibrated_cka(each) for each in (many, many[::-1], many[:3]))
+    assert found.outlying.sum() > 20
+    for name in ("p", "null_quantile"):
+        np.testing.assert_allclose(getattr(turned, name)[::-1, ::-1], getattr(found, name), atol=1e-12)
+        np.testing.assert_allclose(getattr(part, name), getattr(found, name)[:3, :3], atol=1e-12)
+
+
+def test_only_pairs_with_outliers_are_drawn() -> None:
+    generator = np.random.default_rng(3)
+    usual = [generator.standard_normal((40, 12)) * np.arange(1, 13) ** -0.7 for _ in range(2)]
+    many = [usual[0], *heavy(40, 12, 0), usual[1]]
+    alone, together = calibrated_cka(usual), calibrated_cka(many)
+    np.testing.assert_array_equal(np.argwhere(together.outlying), [[1, 2], [2, 1]])
+    assert (alone.permutations, together.permutations) == (0, 999)
+    tail = stats.pearson3(together.null_skewness, loc=together.null_mean, scale=together.null_sd)
+    outside = ~together.outlying
+    np.testing.assert_allclose(together.p[outside], tail.sf(together.biased)[outside], rtol=1e-6, atol=1e-14)
+    assert together.p[0, 3] == pytest.approx(alone.p[0, 1], rel=1e-9)
+    np.testing.assert_array_equal(calibrated_cka(many).p, together.p)
+
+
+def test_too_many_stimuli_keep_the_gamma_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = heavy(30, 10, 8)
+    monkeypatch.setattr(drawn_nulls, "MOST_ENTRIES", 2 * 30 * 30 - 1)
+    found = calibrated_cka(many)
+    assert (found.outlying[0, 1], found.permutations) == (True, 0)
+    tail = stats.pearson3(found.null_skewness[0, 1]).sf(found.z[0, 1])
+    assert found.p[0, 1] == pytest.approx(tail, rel=1e-6)

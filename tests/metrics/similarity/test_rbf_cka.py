@@ -1,18 +1,15 @@
 """CKA with the RBF kernel against loops, scikit-learn and linear CKA; invariances are tested with the catalogue."""
 
 import math
-import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from headstart.metrics import arrays, linear_cka
+from headstart.metrics import linear_cka
 from headstart.metrics.similarity import cka
 from headstart.metrics.similarity.rbf_cka import pairwise_rbf_cka
 from headstart.tests.material.embeddings import embeddings
@@ -110,28 +107,6 @@ def test_tiles_do_not_matter(n: int, block_bytes: int, monkeypatch: pytest.Monke
         np.testing.assert_allclose(matrix, whole, atol=1e-10)
 
 
-def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Stands in for an accelerator: tensors are kept as tensors.
-    many = embeddings(30, 3, 40)
-    expected = pairwise_rbf_cka(many)
-    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**12)
-    for matrix, whole in zip(pairwise_rbf_cka([torch.from_numpy(x) for x in many]), expected, strict=True):
-        assert matrix is not None
-        assert whole is not None
-        np.testing.assert_allclose(matrix, whole, atol=1e-11)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_gives_what_the_cpu_gives() -> None:
-    many = [x.astype(np.float32) for x in embeddings(300, 64, 500)]
-    on_gpu = pairwise_rbf_cka([torch.from_numpy(x).cuda() for x in many])
-    for matrix, expected in zip(on_gpu, pairwise_rbf_cka(many), strict=True):
-        assert matrix is not None
-        assert expected is not None
-        np.testing.assert_allclose(matrix, expected, atol=1e-10)
-
-
 @pytest.mark.parametrize("noise", [0, 1e-7])
 def test_mostly_equal_rows_are_refused(noise: float) -> None:
     x, y = embeddings(20, 3, 4)
@@ -143,15 +118,11 @@ def test_mostly_equal_rows_are_refused(noise: float) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("factor", [1e-100, 1e-6, 1e6, 1e150])
-def test_any_scale(factor: float) -> None:
-    x, y = embeddings(20, 3, 4)
-    assert pairwise_rbf_cka([factor * x, y])[0][0, 1] == pytest.approx(pairwise_rbf_cka([x, y])[0][0, 1], abs=1e-9)
-
-
-@pytest.mark.filterwarnings("error")
 def test_squares_beyond_float64_are_refused() -> None:
     x, y = embeddings(20, 3, 4)
+    expected = pairwise_rbf_cka([x, y])[0]
+    for factor in (1e-100, 1e150):
+        np.testing.assert_allclose(pairwise_rbf_cka([factor * x, y])[0], expected, atol=1e-9)
     with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* squares exceed float64"):
         pairwise_rbf_cka([1e160 * x, y])
     for fraction in (0, -1, math.nan):
@@ -164,18 +135,3 @@ def test_debiased_is_none_where_rows_are_equidistant() -> None:
     biased, debiased = pairwise_rbf_cka([x, np.eye(6)])
     assert 0 < biased[0, 1] < 1
     assert debiased is None
-
-
-def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**20)
-    n, width, m = 1000, 512, 8
-    values = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(m, n, width))
-    values[:] = np.random.default_rng(0).standard_normal(values.shape, dtype=np.float32)
-    tracemalloc.start()
-    try:
-        pairwise_rbf_cka(values)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    # The distances of one embedding take 4 MB; all Gram matrices would take 64 MB.
-    assert peak < 12e6

@@ -1,56 +1,20 @@
 """Statistics that metrics share against plain NumPy, and inputs that raise an error."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from headstart.metrics.transferability.baselines import num_classes
-from headstart.metrics.transferability.etran import etran_terms
+from headstart.metrics import h_score, leep, log_me, nce, num_classes
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.metrics.transferability.gbc import gbc
-from headstart.metrics.transferability.h_score import h_score
-from headstart.metrics.transferability.knn import knn_accuracy
-from headstart.metrics.transferability.leep import leep, nce
-from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
-from headstart.metrics.transferability.log_me import log_me
-from headstart.metrics.transferability.n_leep import n_leep
-from headstart.metrics.transferability.ncti import ncti_terms
-from headstart.metrics.transferability.pactran import pactran
-from headstart.metrics.transferability.parc import parc
-from headstart.metrics.transferability.sfda import sfda
-from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.tests.material.metric_formulas import OF_FEATURES, labelled
 
-ON_FEATURES: list[Callable[..., Any]] = [
-    h_score,
-    log_me,
-    gbc,
-    n_leep,
-    trans_rate,
-    knn_accuracy,
-    parc,
-    sfda,
-    etran_terms,
-    ncti_terms,
-    pactran,
-    linear_probe_accuracy,
-]
 SHAPES = [(40, 7), (9, 30), (12, 12)]
-
-
-def sample(samples: int, features: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return features with a mean and classes of unequal size, unsorted."""
-    generator = np.random.default_rng(seed)
-    labels = generator.permutation(np.arange(samples) ** 2 // (samples + 1) % 3)
-    centres = generator.standard_normal((3, features))
-    return generator.standard_normal((samples, features)) + centres[labels] + 2, labels
 
 
 @pytest.mark.parametrize(("samples", "features"), SHAPES)
 def test_spectra_are_those_of_the_matrices(samples: int, features: int) -> None:
-    x, labels = sample(samples, features)
+    x, labels = labelled(samples, features)
     statistics = FeatureStatistics(x, labels)
     centred = x - x.mean(0)
     for matrix, spectrum in ((centred, statistics.spectrum), (x, statistics.uncentred_spectrum)):
@@ -67,7 +31,7 @@ def test_spectra_are_those_of_the_matrices(samples: int, features: int) -> None:
 
 @pytest.mark.parametrize(("samples", "features"), SHAPES)
 def test_a_large_mean_does_not_round_the_spread_off(samples: int, features: int) -> None:
-    x, labels = sample(samples, features)
+    x, labels = labelled(samples, features)
     eigenvalues = FeatureStatistics(x + 1e7, labels).uncentred_spectrum.eigenvalues
     # Beside an offset common to all, what remains tends to the features less the means of rows and of columns.
     remaining = x - x.mean(0) - x.mean(1)[:, None] + x.mean()
@@ -78,7 +42,7 @@ def test_a_large_mean_does_not_round_the_spread_off(samples: int, features: int)
 
 @pytest.mark.parametrize("scale", [1e-65, 1e65])
 def test_small_and_large_features_have_the_scores_of_others(scale: float) -> None:
-    x, labels = sample(60, 8)
+    x, labels = labelled(60, 8)
     assert h_score(scale * x, labels) == pytest.approx(h_score(x, labels), rel=1e-9)
     assert h_score(scale * x, labels, shrinkage=True) == pytest.approx(h_score(x, labels, shrinkage=True), rel=1e-9)
     assert log_me(scale * x, labels) == pytest.approx(log_me(x, labels), rel=1e-7)
@@ -86,7 +50,7 @@ def test_small_and_large_features_have_the_scores_of_others(scale: float) -> Non
 
 @pytest.mark.parametrize(("samples", "features"), SHAPES)
 def test_principal_components_keep_distances(samples: int, features: int) -> None:
-    x, labels = sample(samples, features)
+    x, labels = labelled(samples, features)
     statistics = FeatureStatistics(x, labels)
     components = statistics.principal_components(100)
     assert components.shape == (samples, min(samples, features))
@@ -98,11 +62,11 @@ def test_principal_components_keep_distances(samples: int, features: int) -> Non
 
 
 def test_statistics_stand_in_for_features_in_every_metric() -> None:
-    x, labels = sample(60, 8)
+    x, labels = labelled(60, 8)
     statistics = FeatureStatistics(x, labels)
-    for metric in ON_FEATURES:
+    for name, metric in OF_FEATURES.items():
         value = metric(statistics)
-        assert type(value) is (tuple if metric in (etran_terms, ncti_terms) else float)
+        assert type(value) is (tuple if name in ("etran", "ncti") else float)
         assert value == metric(x, labels)
     with pytest.raises(ValueError, match="labels must be left out"):
         h_score(statistics, labels)
@@ -111,9 +75,9 @@ def test_statistics_stand_in_for_features_in_every_metric() -> None:
 
 
 def test_labels_with_gaps_are_as_labels_without() -> None:
-    x, labels = sample(60, 8)
+    x, labels = labelled(60, 8)
     gaps = np.array([3, 7, 1000])[labels]
-    for metric in ON_FEATURES:
+    for metric in OF_FEATURES.values():
         assert metric(x, gaps) == metric(x, labels)
     assert num_classes(gaps) == num_classes(labels) == 3
     assert leep(np.full((60, 2), 0.5), gaps) == leep(np.full((60, 2), 0.5), labels)
@@ -122,9 +86,9 @@ def test_labels_with_gaps_are_as_labels_without() -> None:
 
 def test_the_arguments_stay_as_they_are() -> None:
     labels = np.arange(30) // 10
-    x = sample(30, 5)[0]
+    x = labelled(30, 5)[0]
     before = x.copy()
-    for metric in ON_FEATURES:
+    for metric in OF_FEATURES.values():
         metric(x, labels)
     np.testing.assert_array_equal(x, before)
 

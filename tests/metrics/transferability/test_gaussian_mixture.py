@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
-from sklearn.mixture import GaussianMixture
 
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture, k_means
+from headstart.tests.material.metric_formulas import mixture
 
 
 def sample(samples: int, features: int, clusters: int, spread: float, seed: int = 0) -> NDArray[np.float64]:
@@ -18,27 +18,12 @@ def sample(samples: int, features: int, clusters: int, spread: float, seed: int 
     return np.asarray(rows)
 
 
-def reference(rows: NDArray[np.float64], components: int, seed: int) -> GaussianMixture:
-    """Fit scikit-learn's mixture from the same clusters."""
-    labels = k_means(rows, components, seed)
-    sizes = np.bincount(labels, minlength=components)
-    means = np.stack([rows[labels == k].mean(0) for k in range(components)])
-    covariances = [np.cov(rows[labels == k], rowvar=False, ddof=0) for k in range(components)]
-    ridge = 1e-6 * np.eye(rows.shape[1])
-    return GaussianMixture(
-        components,
-        weights_init=sizes / len(rows),
-        means_init=means,
-        precisions_init=np.stack([np.linalg.inv(covariance + ridge) for covariance in covariances]),
-    ).fit(rows)
-
-
 @pytest.mark.parametrize(
     ("samples", "features", "clusters", "spread"), [(400, 2, 4, 1.0), (500, 12, 10, 0.8), (300, 30, 12, 0.5)]
 )
 def test_as_scikit_learn_from_the_same_start(samples: int, features: int, clusters: int, spread: float) -> None:
     rows = sample(samples, features, clusters, spread)
-    fitted, expected = fit_mixture(rows, clusters, 0), reference(rows, clusters, 0)
+    fitted, expected = fit_mixture(rows, clusters, 0), mixture(rows, clusters, 0)
     assert fitted[1] == pytest.approx(expected.score(rows), abs=1e-7)
     np.testing.assert_allclose(fitted[0], expected.predict_proba(rows), atol=1e-6)
 

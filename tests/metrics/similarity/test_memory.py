@@ -1,4 +1,4 @@
-"""The memory that linear CKA of many embeddings takes besides them."""
+"""The memory that measures and searches of many embeddings take besides them."""
 
 import math
 import tracemalloc
@@ -10,6 +10,20 @@ import pytest
 
 from headstart.metrics import mean_pairwise_cka, pairwise_cka
 from headstart.metrics.similarity import cka
+from headstart.metrics.similarity.rbf_cka import pairwise_rbf_cka
+from headstart.metrics.similarity.rsa import pairwise_rsa_pearson
+from headstart.metrics.similarity.stimulus_scores import StimulusScores
+from headstart.tests.material.catalogs import Embeddings, make_catalog
+
+
+def peak(function: Callable[[], object]) -> int:
+    """Return the peak memory that a call allocates, in bytes."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(("n", "m"), [(1001, 8), (700, 30)])
@@ -21,7 +35,7 @@ def test_tiles_take_the_memory_of_one_whatever_their_sizes(n: int, m: int, monke
     many = [generator.standard_normal((n, d), dtype=np.float32) for d in np.linspace(300, 900, m).astype(int)]
     # A tile of all models, two blocks of rows in float64, the diagonals, and the bookkeeping.
     allowed = 2**22 + 2 * 8 * side * 900 + 8 * n * m + 2**18
-    assert _peak(lambda: pairwise_cka(many)) < allowed
+    assert peak(lambda: pairwise_cka(many)) < allowed
 
 
 def test_features_are_multiplied_in_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,17 +43,7 @@ def test_features_are_multiplied_in_chunks_of_rows(monkeypatch: pytest.MonkeyPat
     generator = np.random.default_rng(0)
     many = [generator.standard_normal((50_000, d), dtype=np.float32) for d in (8, 40)]
     # Chunks, their squares, and the diagonals; the wider embedding in float64 would take 16 MB.
-    assert _peak(lambda: pairwise_cka(many)) < 2 * 2**22 + 2 * 8 * 50_000
-
-
-def _peak(function: Callable[[], object]) -> int:
-    """Return the peak memory that a call allocates, in bytes."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    assert peak(lambda: pairwise_cka(many)) < 2 * 2**22 + 2 * 8 * 50_000
 
 
 def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,8 +52,25 @@ def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     values = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(m, n, width))
     values[:] = np.random.default_rng(0).standard_normal(values.shape, dtype=np.float32)
     # A tile, two blocks of rows and what they are converted from; one Gram matrix alone would take 8 MB.
-    assert _peak(lambda: pairwise_cka(values)) < 6e6
+    assert peak(lambda: pairwise_cka(values)) < 6e6
     # Two Gram matrices and an embedding in float64, also where each is wider than the one before.
-    assert _peak(lambda: mean_pairwise_cka(x[:, : 64 * (i + 1)] for i, x in enumerate(values))) < 21e6
+    assert peak(lambda: mean_pairwise_cka(x[:, : 64 * (i + 1)] for i, x in enumerate(values))) < 21e6
+    # The distances of one embedding take 4 MB; all Gram matrices would take 64 MB.
+    assert peak(lambda: pairwise_rbf_cka(values)) < 12e6
     mean = pairwise_cka(values)[np.triu_indices(m, 1)].mean()
     assert mean_pairwise_cka(iter(values)) == pytest.approx(mean, abs=1e-12)
+    # The dissimilarities would take 31 MB.
+    narrow = np.random.default_rng(0).standard_normal((12, 800, 16), dtype=np.float32)
+    assert peak(lambda: pairwise_rsa_pearson(narrow)) < 6e6
+
+
+def test_memory_of_a_search_does_not_grow_with_the_square_of_the_catalog() -> None:
+    embeddings: Embeddings = [each.astype(np.float32) for each in make_catalog(20_000, seed=0, widths=(16, 16))]
+
+    def search() -> None:
+        scores = StimulusScores(embeddings)
+        scores.offer(np.arange(1024))
+        scores.joining(np.arange(20), np.arange(1024))
+
+    # About the embeddings, which are read in parts; a Gram matrix would have 1.6 GB.
+    assert peak(search) < 3 * sum(each.nbytes for each in embeddings)
