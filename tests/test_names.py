@@ -135,7 +135,8 @@ def test_a_door_is_run_in_a_process_that_has_the_suite(tmp_path: Path) -> None:
 
 
 def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
-    for name in ("__init__.py", "output/__init__.py", "output/import_paths.py", "output/lazy_exports.py"):
+    parts = ("__init__", "executed_code", "import_paths", "lazy_exports")
+    for name in ("__init__.py", *(f"output/{part}.py" for part in parts)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "my_method.py").write_text("print('found')")
