@@ -23,6 +23,7 @@ from headstart.modules.running_code import (
     is_own,
     names_own,
     own_modules,
+    prompt_doubts,
     suite_digest,
     suite_doubts,
 )
@@ -128,7 +129,7 @@ def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
     named = [each for each in map(_resolve, texts) if callable(each)]
-    own = doubts([*inspect.getmro(_kind(one)), *named]) if is_users(one, options) else []
+    own = [*doubts([*inspect.getmro(_kind(one)), *named]), *prompt_doubts()] if is_users(one, options) else []
     return suite_doubts() + own
 
 

@@ -4,6 +4,7 @@ Nothing is analysed. All files of the user's own that ran count, whatever they d
 """
 
 import hashlib
+import multiprocessing
 import os
 import secrets
 import sys
@@ -89,14 +90,12 @@ def own_modules() -> dict[str, str]:
     """Return the SHA-256 of the user's own modules that are loaded, and of other own files that ran, by their names.
 
     An own module has a file that is neither in the standard library nor in a folder of installed packages. So those of
-    packages that are installed for editing are own modules. A digest is taken once for each import. Files that ran, but
-    are no loaded module, have their last names.
+    packages that are installed for editing are own modules. A digest is taken once for each import. A file that ran,
+    but is no loaded module, has its path in angle brackets as its name. A text that an own file ran has no digest.
     """
     modules = {name: _digest(name, module, file).sha256 for name, module, file in _own_files()}
-    others: dict[str, list[str]] = {}
-    for file in _other_files():
-        others.setdefault(Path(file).name, []).append(hashlib.sha256(_content(None, file) or b"").hexdigest())
-    return modules | {name: digest_of({"files": digests}) for name, digests in others.items()}
+    others = {f"<{file}>": hashlib.sha256(_content(None, file) or b"").hexdigest() for file in _other_files()}
+    return modules | others | {f"<a text that {caller} runs>": "" for caller in _callers()}
 
 
 def doubts(objects: Iterable[object]) -> list[str]:
@@ -107,17 +106,21 @@ def doubts(objects: Iterable[object]) -> list[str]:
     """
     own = [one for one in objects if is_own(one)]
     found = [f"{name_of(one)} has no source file" for one in own if not _has_file(one.__module__)]
-    if getattr(sys.modules["__main__"], "__file__", None) is None:
-        found.append("what is typed at a prompt or in a notebook may change own modules; run a script")
     found += [doubt for name, module, file in _own_files() if (doubt := _digest(name, module, file).doubt)]
     for file in _other_files():
         if not os.path.isfile(file):  # noqa: PTH113 - a text that may be no path
             found.append(f"{file} cannot be read")
         elif _changed(Path(file)):
             found.append(f"{file} was changed after Python started; start it again")
-    callers = sorted({caller for caller, _ in executed if _is_own_path(caller)})
-    found += [f"{caller} executes a text, by exec or eval" for caller in callers]
-    return list(dict.fromkeys(found))
+    return found + [f"{caller} runs a text, by exec or eval" for caller in _callers()]
+
+
+def prompt_doubts() -> list[str]:
+    """Return why own modules may not be what their files say: somebody may patch them at a prompt or in a notebook."""
+    is_worker = multiprocessing.parent_process() is not None
+    if is_worker or getattr(sys.modules["__main__"], "__file__", None) is not None:
+        return []
+    return ["what is typed at a prompt or in a notebook may change own modules; run a script"]
 
 
 def name_of(one: object) -> str:
@@ -183,8 +186,13 @@ def _own_files() -> Iterator[tuple[str, ModuleType, str]]:
 
 def _other_files() -> list[str]:
     """Return the own files that ran, but are no loaded module: `runpy` ran them, or a module was not kept."""
-    files = {file for _, file in executed if _is_own_path(file)}
+    files = {file for _, file in executed.copy() if _is_own_path(file)}
     return sorted(files - {file for _, _, file in _own_files()}) if files else []
+
+
+def _callers() -> list[str]:
+    """Return the own files that ran texts, by `exec`, `eval` or functions made of them."""
+    return sorted({caller for caller, _ in executed.copy() if _is_own_path(caller)})
 
 
 def _is_own_path(file: str) -> bool:
@@ -214,8 +222,9 @@ def _file_of(module: ModuleType | None) -> str | None:
     # Modules that torch makes name files that do not exist.
     if getattr(module, "__spec__", None) is None and getattr(module, "__name__", "") not in ("__main__", "__mp_main__"):
         return None
-    # pytest names the folder of a namespace package as its file.
-    return os.path.abspath(file) if isinstance(file, str) and os.path.splitext(file)[1] else None  # noqa: PTH100, PTH122
+    # pytest names the folder of a namespace package as its file. A script may have no suffix.
+    is_file = isinstance(file, str) and (os.path.splitext(file)[1] or module.__name__ == "__main__")  # noqa: PTH122
+    return os.path.abspath(file) if is_file else None  # noqa: PTH100
 
 
 @cache

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 # Pairs of the file that executes something, and the file of what it executes; in place of a file, a text such as
-# `<string>`.
+# `<string>`. Other threads may add some.
 executed: set[tuple[str, str]] = set()
 _RECORDING: list[bool] = []
 
@@ -19,12 +19,14 @@ def record_executed_code() -> None:
 
 
 def _record(event: str, arguments: tuple[Any, ...]) -> None:
-    if event != "exec":
+    if event not in ("exec", "function.__new__"):
         return
-    files = sys._getframe(1).f_code.co_filename, arguments[0].co_filename
-    # The working folder may have been removed.
-    with suppress(OSError):
-        executed.add((_absolute(files[0]), _absolute(files[1])))
+    # What is typed at a prompt has no caller. An error here would end whatever is executed, as in a removed folder.
+    with suppress(Exception):
+        caller = sys._getframe().f_back
+        executed.add(
+            (_absolute(caller.f_code.co_filename if caller else "<prompt>"), _absolute(arguments[0].co_filename))
+        )
 
 
 def _absolute(file: str) -> str:

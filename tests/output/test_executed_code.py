@@ -1,0 +1,41 @@
+"""What ran is recorded, and nothing that runs is disturbed."""
+
+import runpy
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from headstart.modules.running_code import own_modules
+from headstart.output.executed_code import executed
+
+
+def test_a_prompt_goes_on(tmp_path: Path) -> None:
+    typed = "import headstart\nprint('first')\nprint('second')\n"
+    done = subprocess.run([sys.executable, "-q", "-i"], input=typed, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "first\nsecond\n"
+    assert "Error" not in done.stderr
+
+
+def test_files_and_texts_have_entries_of_their_own(tmp_path: Path) -> None:
+    names = [tmp_path / "headstart", tmp_path / "a" / "part.py", tmp_path / "b" / "part.py"]
+    for number, path in enumerate(names):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"S = {number}")
+        runpy.run_path(str(path))
+    assert {f"<{path}>" for path in names} <= own_modules().keys()
+    assert "headstart" not in own_modules()
+    before = own_modules().keys()
+    exec("S = 1")
+    assert own_modules().keys() - before == {f"<a text that {__file__} runs>"}
+
+
+def test_other_threads_may_run_code_meanwhile() -> None:
+    def run() -> None:
+        for number in range(20_000):
+            executed.add(("<caller>", f"<{number}>"))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        own_modules()
