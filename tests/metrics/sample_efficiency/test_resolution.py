@@ -120,6 +120,11 @@ def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.Monk
             assert result.p_values[0, 1] == pytest.approx(exact, abs=0.008)
 
 
+def test_the_sampled_patterns_of_the_first_stage_differ() -> None:
+    [patterns] = next(sign_flips.stages(64)).blocks
+    assert len(np.unique(patterns, axis=0)) == sign_flips.PATTERNS
+
+
 def test_an_undecided_pair_is_not_significant() -> None:
     [near] = near_the_level(40, 1, 0.0002)
     # The third method differs from both without a doubt.

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Indices
+from headstart.metrics.similarity import subset_search
 from headstart.metrics.similarity.catalogue import SimilarityMeasure
 from headstart.metrics.similarity.centred_embedding import Embedding
 from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
@@ -219,6 +221,20 @@ def test_a_family_that_growth_misses_is_found() -> None:
     matrix[np.ix_(trap, trap)] = 0.8
     matrix[family, decoys] = matrix[decoys, family] = 1
     assert find(PairScores(matrix), 5, steps=300).members == tuple(family)
+
+
+def test_every_fourth_start_is_fresh_and_the_others_keep_half_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow, starts, best = subset_search._grow, [], set(range(20))
+
+    def record(scores: SubsetScores, start: Indices, size: int, generator: np.random.Generator) -> Indices:
+        starts.append((len(start), set(start.tolist()) <= best))
+        return grow(scores, start, size, generator)
+
+    monkeypatch.setattr(subset_search, "_grow", record)
+    for found in islice(search_subsets(PairScores(similarities(20, seed=0)), 8), 60):
+        best = set(found.members)
+    assert [size for size, _ in starts[:9]] == [2, 4, 4, 4, 2, 4, 4, 4, 2]
+    assert all(is_kept for size, is_kept in starts if size == 4)
 
 
 def test_results_depend_on_the_seed_alone_and_more_steps_are_never_worse() -> None:
