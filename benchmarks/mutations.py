@@ -81,7 +81,7 @@ def mutations(path: Path) -> Iterator[Mutation]:
                     yield from visit(child)
 
     # Columns count bytes: lines with other letters would be cut at the wrong places.
-    yield from (each for each in visit(ast.parse(text)) if each.before.isascii())
+    yield from (mutation for mutation in visit(ast.parse(text)) if mutation.before.isascii())
 
 
 @contextmanager
@@ -126,6 +126,6 @@ def main(count: int = 20, seed: int = 0, rooms: Sequence[str] = ROOMS, tests: st
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
         noticed = (failed[1] if failed else "the command") if done.returncode else "nothing"
         missed += not done.returncode
-        code = " | ".join(f"`{each.strip()}`".replace("|", "\\|") for each in (before, after))
+        code = " | ".join(f"`{text.strip()}`".replace("|", "\\|") for text in (before, after))
         print(f"| {path.relative_to(ROOT)}:{line} | {code} | {noticed} |", flush=True)
     print(f"\n{missed} changes were not noticed.")

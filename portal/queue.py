@@ -326,7 +326,7 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
 
     submission = row.submission
     if outcome.problems is not None:
-        submission.problems = [asdict(each) for each in limit_problems(outcome.problems, KEPT_PROBLEMS)]
+        submission.problems = [asdict(problem) for problem in limit_problems(outcome.problems, KEPT_PROBLEMS)]
     kind = "" if row.kind == "public" else "held-out "
     score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
     message = f"{kind}{row.state}{score}. {outcome.error}".strip()

@@ -84,9 +84,9 @@ class Wins:
         kept = np.arange(len(self.decided)) != without
         won = (self.split if ties == "split" else self.last)[kept].sum(axis=0)
         decided = self.decided[kept].sum(axis=0)
-        known = decided > 0
-        rates = np.where(known, 100 * won.T / np.maximum(decided, 1), np.nan)
-        average = rates[:, known].mean(axis=1) if known.any() else rates[:, 0]
+        is_decided = decided > 0
+        rates = np.where(is_decided, 100 * won.T / np.maximum(decided, 1), np.nan)
+        average = rates[:, is_decided].mean(axis=1) if is_decided.any() else rates[:, 0]
         return np.column_stack([rates, average])
 
     def percent_without_each(self, ties: Ties) -> Floats:
@@ -202,9 +202,9 @@ class MeanAgreement:
 
     def add_means(self, means: Floats, pairs: NDArray[np.int64]) -> None:
         """Add groups by the mean over the pairs of each, NaN where there is none, and the number of pairs."""
-        known = np.isfinite(means)
-        self.total += float(means[known].sum())
-        self.groups += int(known.sum())
+        is_defined = np.isfinite(means)
+        self.total += float(means[is_defined].sum())
+        self.groups += int(is_defined.sum())
         self.pairs += int(pairs.sum())
 
     def __add__(self, other: MeanAgreement) -> MeanAgreement:
@@ -236,9 +236,9 @@ class AgreementsByTarget:
 
     def add(self, means: Floats) -> None:
         """Add the means of `group_agreements` of each target's groups, `[t, groups]`."""
-        known = np.isfinite(means)
-        self.total += np.where(known, means, 0).sum(axis=1)
-        self.groups += known.sum(axis=1)
+        is_defined = np.isfinite(means)
+        self.total += np.where(is_defined, means, 0).sum(axis=1)
+        self.groups += is_defined.sum(axis=1)
 
     def means(self) -> Floats:
         """Compute the mean over each target's groups, `[t]`, NaN where there are none."""

@@ -89,8 +89,8 @@ def _count(tests: Sequence["_Test"], patterns: Patterns, with_levels: bool) -> N
         np.matmul(values, signs.T.astype(values.dtype, copy=False), out=sums)
 
     ends = np.cumsum([test.methods for test in tests])
-    for test, own in zip(tests, np.split(flipped, ends[:-1]), strict=True):
-        test.count(own, with_levels)
+    for test, of_test in zip(tests, np.split(flipped, ends[:-1]), strict=True):
+        test.count(of_test, with_levels)
 
 
 class _Test:
@@ -107,7 +107,7 @@ class _Test:
         first, second = np.triu_indices(self.methods, 1)
         scale = np.sqrt(((values[first] - values[second]) ** 2).sum(-1))
         apart = (scale > 0) & (self.orderings > 1)
-        first, second, scale = (each[apart] for each in (first, second, scale))
+        first, second, scale = (values_of_pairs[apart] for values_of_pairs in (first, second, scale))
 
         # Small numbers, so that 32 bits are exact for whole numbers, such as samples, and enough for others.
         values = values - values[0]
@@ -217,7 +217,7 @@ def maximal_groups(differ: Flags) -> list[list[int]]:
     for first, second in np.argwhere(np.triu(differ)).tolist():
         both = {group for group in groups if first in group and second in group}
         groups -= both
-        for smaller in sorted((group - {each} for group in both for each in (first, second)), key=len, reverse=True):
+        for smaller in sorted((group - {index} for group in both for index in (first, second)), key=len, reverse=True):
             if not any(smaller <= group for group in groups):
                 groups.add(smaller)
         if len(groups) > MOST_GROUPS:
@@ -260,7 +260,7 @@ def orderings_needed(differences: Floats, levels: Floats) -> list[int | None]:
     if len(differences) < 2:
         return [None] * differences.shape[1]
     power = np.array([_power(differences, levels, n) for n in _simulated()])
-    return [_first_above(each) for each in power.T]
+    return [_first_above(column) for column in power.T]
 
 
 def _simulated() -> list[int]:

@@ -140,9 +140,9 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
 
     outlying = (of_lengths > OUTLYING) | (null_skewness > SKEWED)
     np.fill_diagonal(outlying, val=False)
-    chosen = np.flatnonzero(outlying.any(axis=0)).tolist()
-    part = np.ix_(chosen, chosen)
-    drawn = drawn_tails([read[i] for i in chosen], biased[part], level) if chosen else None
+    drawn_rows = np.flatnonzero(outlying.any(axis=0)).tolist()
+    part = np.ix_(drawn_rows, drawn_rows)
+    drawn = drawn_tails([read[i] for i in drawn_rows], biased[part], level) if drawn_rows else None
     if drawn is not None:
         p[part], quantile[part] = (
             np.where(outlying[part], new, old[part]) for new, old in zip(drawn, (p, quantile), strict=True)

@@ -244,7 +244,7 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     if rows.size < SMALL:
         return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
     # A tenth of the time of numpy.add.reduceat, which goes along columns; of few rows that is faster.
-    return np.stack([rows[each].sum(0) for each in class_slices(class_sizes)])
+    return np.stack([rows[part].sum(0) for part in class_slices(class_sizes)])
 
 
 def _check_magnitude(values: Array) -> None:
