@@ -26,8 +26,8 @@ def test_each_line_is_changed_and_restored(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(mutations, "ROOT", tmp_path)
     path = tmp_path / "code.py"
     path.write_text(CODE)
-    found = list(mutations.mutations(path))
-    assert sorted((each.line, each.after.strip()) for each in found) == [
+    changes = list(mutations.mutations(path))
+    assert sorted((change.line, change.after.strip()) for change in changes) == [
         (2, "LIMIT = 4"),
         (6, "pass"),
         (7, "if len(values) < LIMIT and False:"),
@@ -38,7 +38,7 @@ def test_each_line_is_changed_and_restored(tmp_path: Path, monkeypatch: pytest.M
     ]
 
     def interrupt() -> None:
-        with mutations.mutated(found[0]):
+        with mutations.mutated(changes[0]):
             assert path.read_text() == CODE.replace("LIMIT = 3", "LIMIT = 4")
             raise KeyboardInterrupt
 

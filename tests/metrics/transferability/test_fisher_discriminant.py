@@ -18,10 +18,10 @@ def test_as_with_scikit_learn_with_and_without_a_rotation_of_all_samples(samples
     assert 1e-10 < shrinkage < 1
     statistics = FeatureStatistics(x, labels)
     for rows, axes in (discriminants.rows_and_axes(statistics), (discriminants.all_components(statistics), None)):
-        for chosen, expected in ((None, shrinkage), (0.5, 0.5)):
-            actual, used = discriminants.class_probabilities(rows, statistics, statistics.dimensions, chosen, axes)
+        for option, expected in ((None, shrinkage), (0.5, 0.5)):
+            actual, used = discriminants.class_probabilities(rows, statistics, statistics.dimensions, option, axes)
             assert used == pytest.approx(expected, rel=1e-9)
             by_scikit_learn = probabilities(x, labels, expected)
             np.testing.assert_allclose(actual, by_scikit_learn, atol=1e-9)
-            own = discriminants.of_own_class(actual, statistics)
-            np.testing.assert_allclose(own, of_own(by_scikit_learn, labels), atol=1e-9)
+            of_own_class = discriminants.of_own_class(actual, statistics)
+            np.testing.assert_allclose(of_own_class, of_own(by_scikit_learn, labels), atol=1e-9)
