@@ -21,7 +21,7 @@ from headstart.tests.material.root import ROOT, require_checkout
 # Stands for the suite: it writes a score that has undefined numbers.
 COMMAND = """
 import json, pathlib, sys
-(folder,) = [pathlib.Path(each[9:]) for each in sys.argv if each.startswith("--output=")]
+(folder,) = [pathlib.Path(option[9:]) for option in sys.argv if option.startswith("--output=")]
 folder.mkdir()
 document = {"score": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.5, "ci95": {"score": None}}
 (folder / "score.json").write_text(json.dumps(document))

@@ -95,7 +95,7 @@ def by_generalised_eigenvalues(x: Array, y: Array) -> float:
     between = x.T @ y @ np.linalg.solve(y.T @ y, y.T @ x)
     squares, directions = eigh(between, x.T @ x)
     total = weighted = 0.0
-    for square, direction in sorted(zip(squares, directions.T, strict=True), key=lambda each: -each[0])[
+    for square, direction in sorted(zip(squares, directions.T, strict=True), key=lambda pair: -pair[0])[
         : min(x.shape[1], y.shape[1])
     ]:
         variate = x @ direction
