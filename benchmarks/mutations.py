@@ -80,7 +80,7 @@ def mutations(path: Path) -> Iterator[Mutation]:
                 if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
                     yield from visit(child)
 
-    # Columns count bytes: lines with other letters would be cut at the wrong places.
+    # Columns count bytes, so lines with other letters would be cut at the wrong places.
     yield from (mutation for mutation in visit(ast.parse(text)) if mutation.before.isascii())
 
 
@@ -95,7 +95,7 @@ def mutated(mutation: Mutation) -> Iterator[None]:
         yield
     finally:
         mutation.path.write_bytes(text)
-        # So that byte code of the file is still that of the file.
+        # Byte code stays valid by the times of its file.
         os.utime(mutation.path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 

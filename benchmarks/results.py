@@ -26,7 +26,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
 BOOTSTRAPS = 10_000
 PER_CLASS = [1, 2, 4, 8, 16]
-# Those of the table of each setting, which has a row of many columns.
+# Fewer of them in the tables of settings, which have many other columns.
 SHOWN = [1, 4, 16]
 FIGURES = {"over_settings": "Interquartile means of all methods", "setup_stability": "Setup stability"}
 

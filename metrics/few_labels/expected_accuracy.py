@@ -119,7 +119,7 @@ def remaining_error(fewer: float, more: float, shares: tuple[float, float], samp
     Returns:
         A factor from 0 to 1.
     """
-    # As after half a prediction more of both kinds, so that the log-odds are finite.
+    # Half a prediction more of both kinds keeps the log-odds finite.
     fewer, more = ((accuracy * samples + 0.5) / (samples + 1) for accuracy in (fewer, more))
     slope = EXPONENT / more
     if shares[0] < shares[1]:

@@ -304,7 +304,7 @@ def over_pools(batches: Sequence[Batch], pools: Pools) -> tuple[Floats, NDArray[
         Means by target and measure, `[t, e]`, NaN where there is no pair, and the number of pairs, `[t, e]`.
     """
     vectors, defined = (np.stack([getattr(batch, name) for batch in batches]) for name in ("vectors", "defined"))
-    # Of all pools, the same share has an outcome as of those drawn. What it corrects vanishes long before 10^18.
+    # The same share of all pools has an outcome as of the drawn ones. The correction vanishes long before 10^18.
     studied = pools.count * len(batches) / pools.batches
     population = min(pools.all, 10**18) * (defined.sum(axis=0) / studied)
     return agreements_across(vectors, defined, population)

@@ -15,7 +15,7 @@ from headstart.metrics.sample_efficiency.scores import holm, sign_patterns, t_in
 # Targets from which the t distribution is used, and from which there are intervals.
 FEWEST_FOR_T, FEWEST = 8, 6
 LEVEL = 0.05
-# Values that differ by no more differ by rounding errors.
+# Differences up to this are rounding errors.
 SAME = 1e-12
 
 

@@ -11,7 +11,7 @@ from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEAS
 
 # Sources up to which all rankers are measured at once, by matrices of sources by sources.
 MOST_AT_ONCE = 500
-# Correlations that differ by less differ by rounding errors, and so do scores that differ by less of the largest.
+# Smaller differences of correlations, and of scores relative to the largest, are rounding errors.
 SAME, SAME_SCORE = 1e-12, 1e-10
 
 

@@ -109,7 +109,7 @@ class _Test:
         apart = (scale > 0) & (self.orderings > 1)
         first, second, scale = (values_of_pairs[apart] for values_of_pairs in (first, second, scale))
 
-        # Small numbers, so that 32 bits are exact for whole numbers, such as samples, and enough for others.
+        # Small numbers: 32 bits are exact for whole ones, such as samples, and enough for others.
         values = values - values[0]
         sums = values.sum(-1).astype(np.float32)
         observed = np.abs(sums[first] - sums[second]) / scale
@@ -165,7 +165,7 @@ class _Test:
         steps = np.arange(len(self.estimated))
         # A pair that differs more has no larger p value.
         adjusted = np.maximum.accumulate(self.estimated[::-1])[::-1]
-        # A pair is open that decided pairs do not keep from significance.
+        # A pair is open unless a decided pair keeps it from significance.
         refused = np.flatnonzero(self.decided & (self.estimated >= LEVEL))
         is_open = (steps > refused.max(initial=-1)) & (steps < self.open)
         p_values, significant, undecided = map(self._matrix, (adjusted, steps >= self.open, is_open), (1, False, False))

@@ -30,11 +30,11 @@ from headstart.metrics.similarity.permutation_moments import mean_and_variance, 
 LEVEL = 0.95
 # With a smaller skewness, the gamma distribution equals the normal one, and its shape exceeds the range of SciPy.
 SYMMETRIC = 1e-4
-# Beyond this skewness by the row lengths alone, or this one altogether, permutations are drawn. Leading directions of
-# normal rows make at most 2.83, the skewness of a chi-squared distribution of one degree of freedom; a few rows that
-# share a direction make more, and none of them need be long. Of 1,490 simulated pairs of 20 to 200 rows
-# (normal, Student's t, log-normal, rectified, clustered, with outliers), p is off by more than 0.1 somewhere in 18 of
-# the 390 short of both, by at most 0.2; and in 86 of the 117 that the row lengths alone let pass, by up to 0.49.
+# Permutations are drawn where the row lengths alone make a skewness above the first limit, or all rows one above the
+# second. Leading directions of normal rows make at most 2.83, the skewness of a chi-squared distribution of one degree
+# of freedom. A few rows that share a direction make more, and none of them need be long. Of 1,490 simulated pairs of 20
+# to 200 rows (normal, Student's t, log-normal, rectified, clustered, with outliers), 390 lie below both limits. In 18
+# of them p is off by more than 0.1, by at most 0.2. In 86 of the 117 above the second limit alone, by up to 0.49.
 OUTLYING = 0.5
 SKEWED = 2.5
 

@@ -105,7 +105,7 @@ class FeatureStatistics:
     @cached_property
     def uncentred_spectrum(self) -> Spectrum:
         """Spectrum of the Gram matrix of the features as they are."""
-        # Beside a large mean a Gram matrix rounds the spread off, which the features themselves still hold.
+        # Beside a large mean, rounding of a Gram matrix removes the spread; the features themselves still have it.
         if self.samples * float((self.mean**2).sum()) > MEAN_SHARE * float(self.gram.diagonal().sum()):
             return self._decompose_rows()
         if self.dimensions <= self.samples:
