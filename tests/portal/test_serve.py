@@ -40,7 +40,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 def workers(process: subprocess.Popen[str]) -> list[int]:
     """Return the ids of the processes that score."""
-    processes = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    processes = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in processes.splitlines()[1:]]
     return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal worker" in args]
 
