@@ -105,8 +105,7 @@ def round_to_100(percentages: Sequence[float] | Floats) -> list[int]:
     The method of largest remainders: all are rounded down, and those that lost most get one each until the sum is 100.
     """
     exact = np.asarray(percentages, dtype=np.float64)
-    # A sum of shares such as 29.999999999999996 is 30.
-    down = np.floor(exact + 1e-9)
+    down = np.floor(exact)
     missing = round(float(exact.sum() - down.sum()))
     largest = np.argsort(-(exact - down), kind="stable")[:missing]
     down[largest] += 1

@@ -176,6 +176,11 @@ def test_all_traces_of_twelve_evaluations() -> None:
         assert float(samples) == criterion(trace, 3)[0]
 
 
+def test_a_failure_right_behind_a_window_leaves_it_possible() -> None:
+    counts = np.array([SKIPPED] * 3 + [0])
+    assert (window_start(counts, REQUIRED, 3), next_evaluation(counts, REQUIRED, 3)) == (0, 2)
+
+
 def test_another_criterion_is_open_where_evaluations_were_left_out() -> None:
     counts = follow(np.array([0] * 20 + [9] * 20), 10)
     seen = np.arange(1, len(counts) + 1)

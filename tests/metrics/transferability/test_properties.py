@@ -72,6 +72,9 @@ def test_parc_of_components_of_probes_and_of_classes_that_lie_apart() -> None:
     assert len({whole, *scores}) == 4
     assert scores == pytest.approx([whole] * 3, abs=0.05)
     assert parc(x, labels, probes=200, seed=1) == scores[1]
+    # Rows of the same three values have five different distances, and not equally often.
+    tied = np.random.default_rng(0).permuted(np.tile(np.arange(3.0), (60, 1)), axis=1) ** 2
+    assert parc(tied, labels[:60]) == pytest.approx(formulas.parc(tied, labels[:60]), rel=1e-9)
     far, near, nearest = (parc(*labelled(60, 20, 3, apart)) for apart in (100, 0.5, 0.2))
     assert far > 0.8 > near > nearest > 0
 
