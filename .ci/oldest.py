@@ -18,7 +18,7 @@ def oldest() -> list[str]:
     """
     project = tomllib.loads(PROJECT.read_text())["project"]
     extras = project["optional-dependencies"].values()
-    bounds = map(REQUIREMENT.match, [*project["dependencies"], *(each for extra in extras for each in extra)])
+    bounds = map(REQUIREMENT.match, [*project["dependencies"], *(line for extra in extras for line in extra)])
     return sorted({f"{match['name']}=={match['bound']}" for match in bounds if match})
 
 

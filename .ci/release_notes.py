@@ -25,9 +25,9 @@ def release_notes(tag: str, root: Path = ROOT) -> str:
     version = tag.removeprefix("v")
     package = _search(r'^__version__ = "(.+)"$', root / "__init__.py")
     citation = _search(r"^version: (.+)$", root / "CITATION.cff")
-    for name, found in (("__init__.py", package), ("CITATION.cff", citation)):
-        if found != version or not tag.startswith("v"):
-            raise ValueError(f"tag: {tag} does not match version {found} of {name}; use v{found}")
+    for name, stated in (("__init__.py", package), ("CITATION.cff", citation)):
+        if stated != version or not tag.startswith("v"):
+            raise ValueError(f"tag: {tag} does not match version {stated} of {name}; use v{stated}")
 
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     section = re.search(

@@ -85,7 +85,7 @@ class HandwrittenDigits(PhotoSource):
 def _digits(is_chosen: Callable[[int], bool]) -> Photos:
     """Return the digits that are chosen by their index."""
     digits = load_digits()
-    pictures = [Image.fromarray(each) for each in (digits.images * (255 / 16)).astype(np.uint8)]
+    pictures = [Image.fromarray(image) for image in (digits.images * (255 / 16)).astype(np.uint8)]
     larger = [picture.resize((64, 64), Image.Resampling.BICUBIC) for picture in pictures]
     pairs = [*zip(larger, digits.target.tolist(), strict=True)]
     return DatasetPhotos([pair for index, pair in enumerate(pairs) if is_chosen(index)])
@@ -155,9 +155,9 @@ def methods() -> Iterator[tuple[str, Any]]:
     """Yield the methods for frozen features by their names, those of configs/model/frozen_methods.yaml."""
     yield "baseline", GradientDescent()
     yield "sgd", GradientDescent(optimizer=partial(torch.optim.SGD, lr=0.01))
-    for kind, each in METHODS.items():
-        if "features" in each.inputs and kind not in OMITTED:
-            yield each.name, getattr(import_module(each.module), kind)()
+    for kind, method in METHODS.items():
+        if "features" in method.inputs and kind not in OMITTED:
+            yield method.name, getattr(import_module(method.module), kind)()
 
 
 def measure(target: str, source: str) -> KnownCurves:
@@ -189,11 +189,11 @@ def measure(target: str, source: str) -> KnownCurves:
     traces = {name: trace(method, start, batches, held_out, truth) for name, method in methods()}
 
     correct = np.stack(list(traces.values()))
-    at = np.array([each for each in GRID if each <= correct.shape[-1]])
+    at = np.array([size for size in GRID if size <= correct.shape[-1]])
     accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
     accuracies[..., : len(at)] = correct[..., at - 1] / len(truth)
     after = np.arange(1, correct.shape[-1] + 1)
-    met = [first_streaks(correct, after, required_correct(each, len(truth)), [STREAK])[0, 0] for each in THRESHOLDS]
+    met = [first_streaks(correct, after, required_correct(share, len(truth)), [STREAK])[0, 0] for share in THRESHOLDS]
     texts = {"data_sets": data_set, "targets": target, "sources": source}
     return KnownCurves(
         **{name: np.full(len(traces), text) for name, text in texts.items()},
@@ -219,7 +219,7 @@ def main(
     torch.set_num_threads(1)
     Path(folder).mkdir(parents=True, exist_ok=True)
     parts = []
-    for target, source in ((name, source) for name, each in TARGETS.items() for source in each.sources):
+    for target, source in ((name, source) for name, drawn in TARGETS.items() for source in drawn.sources):
         path = Path(folder) / f"{target}, {source}.npz"
         if not path.exists():
             print(f"{target}, {source}", flush=True)
@@ -229,8 +229,8 @@ def main(
     curves.save(Path(output))
 
     judged = leave_data_sets_out(known_cases(curves))
-    chosen = judged_cases(judged)
-    shares = {str(level): round(judged.coverage(level, chosen), 3) for level in LEVELS}
+    rows = judged_cases(judged)
+    shares = {str(level): round(judged.coverage(level, rows), 3) for level in LEVELS}
     Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
 
 

@@ -52,7 +52,7 @@ def compare(
     rounds = [{name: timed(function, clock) for name, function in functions.items()} for _ in range(repeats)]
     medians = {name: statistics.median(times[name] for times in rounds) for name in functions}
     first = next(iter(medians.values()))
-    return {name: each / first for name, each in medians.items()}
+    return {name: median / first for name, median in medians.items()}
 
 
 @contextmanager

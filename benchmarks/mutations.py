@@ -43,7 +43,8 @@ class Mutation(NamedTuple):
 def mutations(path: Path) -> Iterator[Mutation]:
     """Yield changes of a file's lines: of a comparison, a sign, a constant, or a line that is missing.
 
-    Docstrings, annotations and what is in a message are left alone.
+    Docstrings, annotations and what is in a message are left alone. So are the arguments `strict` and `timeout`, whose
+    change no test could notice.
 
     Args:
         path: The file.
@@ -59,6 +60,8 @@ def mutations(path: Path) -> Iterator[Mutation]:
 
     def visit(node: ast.AST) -> Iterator[Mutation]:
         if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
+            return
+        if isinstance(node, ast.keyword) and node.arg in ("strict", "timeout"):
             return
         if isinstance(node, ast.Compare) and type(node.ops[0]) in OPERATORS:
             yield from change(node.left, node.comparators[0], *OPERATORS[type(node.ops[0])])
@@ -77,8 +80,8 @@ def mutations(path: Path) -> Iterator[Mutation]:
                 if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
                     yield from visit(child)
 
-    # Columns count bytes: lines with other letters would be cut at the wrong places.
-    yield from (each for each in visit(ast.parse(text)) if each.before.isascii())
+    # Columns count bytes, so lines with other letters would be cut at the wrong places.
+    yield from (mutation for mutation in visit(ast.parse(text)) if mutation.before.isascii())
 
 
 @contextmanager
@@ -92,7 +95,7 @@ def mutated(mutation: Mutation) -> Iterator[None]:
         yield
     finally:
         mutation.path.write_bytes(text)
-        # So that byte code of the file is still that of the file.
+        # Byte code stays valid by the times of its file.
         os.utime(mutation.path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
@@ -123,6 +126,6 @@ def main(count: int = 20, seed: int = 0, rooms: Sequence[str] = ROOMS, tests: st
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
         noticed = (failed[1] if failed else "the command") if done.returncode else "nothing"
         missed += not done.returncode
-        code = " | ".join(f"`{each.strip()}`".replace("|", "\\|") for each in (before, after))
+        code = " | ".join(f"`{text.strip()}`".replace("|", "\\|") for text in (before, after))
         print(f"| {path.relative_to(ROOT)}:{line} | {code} | {noticed} |", flush=True)
     print(f"\n{missed} changes were not noticed.")

@@ -53,7 +53,7 @@ def coverage(only: Sequence[str] = (), output: Path = Path("docs/results/coverag
         output: The page.
     """
     torch.set_num_threads(1)
-    write(ON_COVERAGE, {title_of(each): each.BENCHMARKS for each in COVERAGE}, _shares, only, output)
+    write(ON_COVERAGE, {title_of(module): module.BENCHMARKS for module in COVERAGE}, _shares, only, output)
 
 
 def write(
@@ -75,7 +75,7 @@ def write(
     Raises:
         UserError: There is no benchmark of a name.
     """
-    names = [each.__name__ for benchmarks in sections.values() for each in benchmarks]
+    names = [benchmark.__name__ for benchmarks in sections.values() for benchmark in benchmarks]
     if unknown := [name for name in only if name not in names]:
         raise UserError(f"only: there is no benchmark {unknown[0]!r}; there are {', '.join(names)}")
 
@@ -85,9 +85,9 @@ def write(
         f"Measured with {versions} on {count_processors()} processors of {platform.machine()}.\n",
     ]
     for title, benchmarks in sections.items():
-        if chosen := [each for each in benchmarks if not only or each.__name__ in only]:
+        if selected := [benchmark for benchmark in benchmarks if not only or benchmark.__name__ in only]:
             # Lines are printed as they are measured.
-            for line in chain([f"## {title}", ""], section(chosen)):
+            for line in chain([f"## {title}", ""], section(selected)):
                 print(line, flush=True)
                 lines.append(line)
     if not only:

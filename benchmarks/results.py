@@ -26,7 +26,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
 BOOTSTRAPS = 10_000
 PER_CLASS = [1, 2, 4, 8, 16]
-# Those of the table of each setting, which has a row of many columns.
+# Fewer of them in the tables of settings, which have many other columns.
 SHOWN = [1, 4, 16]
 FIGURES = {"over_settings": "Interquartile means of all methods", "setup_stability": "Setup stability"}
 
@@ -66,7 +66,7 @@ def main(
         shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
 
         sources = dict[str, Any]()
-        for name, weights in {_names(each)[1]: str(each["weights"]) for each in document["settings"]}.items():
+        for name, weights in {_names(setting)[1]: str(setting["weights"]) for setting in document["settings"]}.items():
             one = leaderboard(runs, output=f"{scratch}/{weights}", tuned=tuned_methods, where={"weights": weights})
             if one["over_settings"]:
                 sources[name] = one["over_settings"]
@@ -121,20 +121,20 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     settings = document["settings"]
     files = [Path(folder, "results.json") for setting in settings for folder in setting["folders"]]
     documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    environments = [{**each["protocol"], **each["environment"]} for each in documents]
+    environments = [{**document["protocol"], **document["environment"]} for document in documents]
     ended = datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC)
     versions = [
-        f"{title} {' and '.join(sorted({str(each.get(key, 'of an unknown version')) for each in environments}))}"
+        f"{title} {' and '.join(sorted({str(run.get(key, 'of an unknown version')) for run in environments}))}"
         for key, title in (("headstart", "Headstart"), ("torch", "PyTorch"), ("python", "Python"))
     ]
-    traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
+    traces = sum(method["orderings"] for setting in settings for method in setting["methods"])
     local = "benchmarks/local" in sweep
     material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
     public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
         f"Measured by {ended.day} {ended:%B %Y} with {', '.join(versions)}. "
         f"The material is {material} ([{sweep}](../../{sweep})). There are "
-        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
+        f"{len(settings)} settings of {len({row['dataset'] for row in settings})} targets, with {traces:,} traces."
         + public
     )
 
@@ -147,15 +147,15 @@ def source_rows(document: Mapping[str, Any], sources: Mapping[str, Any]) -> list
         sources: `over_settings` of the leaderboard of each source alone, by the source's name.
     """
     ranked = {
-        source: {each["name"]: (rank, each) for rank, each in enumerate(over["methods"], 1)}
+        source: {method["name"]: (rank, method) for rank, method in enumerate(over["methods"], 1)}
         for source, over in sources.items()
     }
     rows = [["method", *ranked, "over targets"]]
     for name, (mean, low, high) in over_targets(document).items():
         cells = []
         for methods in ranked.values():
-            rank, each = methods[name]
-            cells.append(f"{each['interquartile_mean']:.2f} ({rank})")
+            rank, method = methods[name]
+            cells.append(f"{method['interquartile_mean']:.2f} ({rank})")
         rows.append([name, *cells, f"{mean:.2f} [{low:.2f}, {high:.2f}]"])
     return rows
 
@@ -166,13 +166,13 @@ def over_targets(document: Mapping[str, Any]) -> dict[str, tuple[float, float, f
     Args:
         document: The content of `leaderboard.json`.
     """
-    names = [each["name"] for each in document["over_settings"]["methods"]]
-    settings = [each for each in document["settings"] if each["name"] in document["over_settings"]["settings"]]
-    means = [{each["name"]: each["restricted_mean"] for each in setting["methods"]} for setting in settings]
-    logarithms = np.log([[each[name] for name in names] for each in means])
+    names = [method["name"] for method in document["over_settings"]["methods"]]
+    settings = [setting for setting in document["settings"] if setting["name"] in document["over_settings"]["settings"]]
+    means = [{method["name"]: method["restricted_mean"] for method in setting["methods"]} for setting in settings]
+    logarithms = np.log([[row[name] for name in names] for row in means])
     logarithms -= logarithms.mean(1, keepdims=True)
 
-    targets = np.array([each["dataset"] for each in settings])
+    targets = np.array([setting["dataset"] for setting in settings])
     of_targets = np.array([logarithms[targets == target].mean(0) for target in dict.fromkeys(targets)])
     drawn = np.random.default_rng(0).integers(len(of_targets), size=(BOOTSTRAPS, len(of_targets)))
     ends = np.percentile(of_targets[drawn].mean(1), (2.5, 97.5), axis=0)
@@ -187,7 +187,7 @@ def source_sentences(sources: Mapping[str, Any]) -> str:
         sources: As for `source_rows`.
     """
     means = {
-        source: {each["name"]: each["interquartile_mean"] for each in over["methods"]}
+        source: {method["name"]: method["interquartile_mean"] for method in over["methods"]}
         for source, over in sources.items()
     }
     frame = pandas.DataFrame(means)
@@ -210,7 +210,7 @@ def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
     """
     rows = [["target", "source", "threshold, limit", "tied for first", "samples", "baseline", "improvement [95 %]"]]
     for setting in settings:
-        methods = {each["name"]: each for each in setting["methods"]}
+        methods = {method["name"]: method for method in setting["methods"]}
         best, baseline = methods[setting["tied_for_first"][0]], methods.get(setting["baseline"])
         gained, ends = best["relative_improvement"], best["relative_improvement_interval"]
         rows.append(
@@ -243,7 +243,7 @@ def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
                 if entry["per_class"] == count
             }
             best = max(methods, key=lambda name: methods[name]["accuracy"]) if methods else ""
-            tied = sum("a" in each.get("group", "") for each in methods.values()) - 1
+            tied = sum("a" in method.get("group", "") for method in methods.values()) - 1
             baseline = methods.get(setting["baseline"])
             cells.append(
                 f"{100 * methods[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if methods else ""

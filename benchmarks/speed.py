@@ -99,7 +99,7 @@ def decoding() -> str:
     """How long does a photo of about 300 x 270 pixels take to decode and prepare, on one core?"""
     contents = [path.read_bytes() for path in sorted(PHOTOS.rglob("*.jpg"))[:200]]
     preprocessing = Preprocessing()
-    seconds = timed(lambda: [preprocessing.prepare(decode(io.BytesIO(each))) for each in contents], time.process_time)
+    seconds = timed(lambda: [preprocessing.prepare(decode(io.BytesIO(data))) for data in contents], time.process_time)
     return f"{1000 * seconds / len(contents):.1f} ms"
 
 
@@ -155,7 +155,7 @@ def leaderboard() -> str:
                     rise = generator.uniform(25, 100, (ORDERINGS, 1)) * (1 + method / METHODS)
                     shares = 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise)
                     counts = generator.binomial(VALIDATION, shares)
-                    ledger.write({TraceKey(stream, digest, k): Trace(each) for k, each in enumerate(counts)})
+                    ledger.write({TraceKey(stream, digest, k): Trace(values) for k, values in enumerate(counts)})
         command = "evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}"
         return str(run(*command, cache=folder))
 

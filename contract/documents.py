@@ -194,15 +194,15 @@ def read_registries(paths: Sequence[Path]) -> Registry:
         return registries[0]
     entries: dict[str, ModelEntry] = {}
     homes: dict[str, Path] = {}
-    for known in registries:
-        for name, entry in known.entries.items():
-            if (home := homes.setdefault(canonical_name(name), known.path)) != known.path:
+    for registry in registries:
+        for name, entry in registry.entries.items():
+            if (home := homes.setdefault(canonical_name(name), registry.path)) != registry.path:
                 raise UserError(
-                    f"registry: {name!r} is in {str(home)!r} and in {str(known.path)!r}; rename it in one of them"
+                    f"registry: {name!r} is in {str(home)!r} and in {str(registry.path)!r}; rename it in one of them"
                 )
-            file = known.weights_file(name)
+            file = registry.weights_file(name)
             entries[name] = entry if file is None else entry.model_copy(update={"weights": str(file.absolute())})
-    digests = "\0".join(known.sha256 for known in registries)
+    digests = "\0".join(registry.sha256 for registry in registries)
     return Registry(paths[0], entries, hashlib.sha256(digests.encode()).hexdigest())
 
 
@@ -237,7 +237,7 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
             table.append(stimulus)
             line_numbers.append(number)
 
-        problems += [Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in violations]
+        problems += [Problem(fault.pointer, fault.value, f"line {number}: {fault.rule}") for fault in violations]
         if len(problems) >= MAX_PROBLEMS:
             problems.append(Problem("", "", f"lines after line {number} were not read"))
             break

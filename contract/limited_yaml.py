@@ -43,11 +43,11 @@ class _Loader(UniqueKeyLoader):
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        here = f"(line {self.line + 1})"
+        place = f"(line {self.line + 1})"
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"references, *, are not allowed; write the value out {here}")
+            raise yaml.YAMLError(f"references, *, are not allowed; write the value out {place}")
         if self._depth == MAX_DEPTH:
-            raise yaml.YAMLError(f"it is nested deeper than the limit of {MAX_DEPTH} levels {here}")
+            raise yaml.YAMLError(f"it is nested deeper than the limit of {MAX_DEPTH} levels {place}")
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1

@@ -73,14 +73,14 @@ def root_variable(dataset: str) -> str:
 
 def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
     variable = root_variable(dataset)
-    own, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
-    if own:
+    folder, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
+    if folder:
         sharing = [short_json(name) for name in datasets if root_variable(name) == variable]
         if len(sharing) > 1:
             raise _UnresolvedError(
                 f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
             )
-        root, source = expand_home(own), variable
+        root, source = expand_home(folder), variable
     elif common:
         root, source = expand_home(common) / dataset, ROOT_VARIABLE
     else:

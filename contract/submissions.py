@@ -175,10 +175,10 @@ def _check_models(entries: list[Any], registry: Registry, broken: set[str]) -> I
         if earlier != pointer:
             yield Problem(pointer, short_json(name), f"the same model as {earlier}; models must be unique")
 
-        known = registry.entries.get(name)
-        if known is not None and isinstance(entry, dict):
-            yield from _find_disagreements(entry, known, pointer.removesuffix("/model_name"), broken)
-        elif known is None and pointer not in broken:
+        registered = registry.entries.get(name)
+        if registered is not None and isinstance(entry, dict):
+            yield from _find_disagreements(entry, registered, pointer.removesuffix("/model_name"), broken)
+        elif registered is None and pointer not in broken:
             unknown += 1
             close = difflib.get_close_matches(canonical, spellings, n=1) if unknown <= _MAX_SUGGESTIONS else []
             hint = f" (closest: {short_json(spellings[close[0]])})" if close else ""
@@ -203,7 +203,7 @@ def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> It
     """Find stimuli that are repeated or are not in the catalog; arguments as of `_check_models`."""
     first: dict[tuple[str, str], str] = {}
     # The catalog may be much longer than the submission.
-    known = set(map(_names, entries)).intersection(catalog.stimuli.pairs())
+    members = set(map(_names, entries)).intersection(catalog.stimuli.pairs())
     datasets = set(catalog.stimuli.datasets)
     for index, entry in enumerate(entries):
         pointer = f"/{KEYS['red']}/{index}"
@@ -215,7 +215,7 @@ def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> It
             yield Problem(pointer, short_json(identifier), f"the same stimulus as {earlier}; stimuli must be unique")
 
         parts = {f"{pointer}/dataset_name", f"{pointer}/image_identifier"}
-        if (dataset, identifier) in known or not broken.isdisjoint(parts):
+        if (dataset, identifier) in members or not broken.isdisjoint(parts):
             continue
         if dataset in datasets:
             rule = f"not in the stimuli catalog under dataset {short_json(dataset)}"

@@ -99,11 +99,11 @@ class Organiser:
             name: Name of the team.
         """
         team = find_team(self._session, name)
-        own = select(SubmissionRow.id).where(SubmissionRow.team_id == team.id)
-        count = self._session.scalar(select(func.count()).select_from(own.subquery())) or 0
+        of_team = select(SubmissionRow.id).where(SubmissionRow.team_id == team.id)
+        count = self._session.scalar(select(func.count()).select_from(of_team.subquery())) or 0
         # Scorings first: a process that ends one at this moment also writes a line of the log.
         for row, condition in (
-            (ScoringRow, ScoringRow.submission_id.in_(own)),
+            (ScoringRow, ScoringRow.submission_id.in_(of_team)),
             (EventRow, EventRow.team_id == team.id),
             (SubmissionRow, SubmissionRow.team_id == team.id),
             (TeamRow, TeamRow.id == team.id),
@@ -116,11 +116,11 @@ class Organiser:
         """List the latest 100 submissions of all teams, with errors of scorings."""
         rows = [["number", "participant", "team", "received (UTC)", "state", "score", ""]]
         records = read_records(self._session)
-        for each in records:
-            about = [str(each["id"]), printable(each["participant"]), each["team"]]
-            remark = "hidden" if each["hidden"] else "held back" if each["held_back"] else ""
-            score = format_number(each["score"], ".6f")
-            rows.append([*about, f"{each['received']:%Y-%m-%d %H:%M}", each["state"], score, remark])
+        for record in records:
+            about = [str(record["id"]), printable(record["participant"]), record["team"]]
+            remark = "hidden" if record["hidden"] else "held back" if record["held_back"] else ""
+            score = format_number(record["score"], ".6f")
+            rows.append([*about, f"{record['received']:%Y-%m-%d %H:%M}", record["state"], score, remark])
         print_table("Submissions", rows)
 
         failed = select(ScoringRow).where(ScoringRow.error != "").order_by(ScoringRow.id.desc())
@@ -269,8 +269,8 @@ def _run(method: str, settings: Settings, values: dict[str, Any]) -> None:
 
 def whole_submissions(session: Session, *numbers: int) -> list[dict[str, Any]]:
     """Return submissions with their documents and scorings, as organisers may read them; without numbers, all."""
-    chosen = [SubmissionRow.id.in_(numbers)] if numbers else []
-    query = select_submissions(*chosen).order_by(SubmissionRow.id)
+    conditions = [SubmissionRow.id.in_(numbers)] if numbers else []
+    query = select_submissions(*conditions).order_by(SubmissionRow.id)
     loaded = query.options(undefer(SubmissionRow.content), undefer(PUBLIC.document), undefer(HELD_OUT.document))
     return [
         {
@@ -278,7 +278,7 @@ def whole_submissions(session: Session, *numbers: int) -> list[dict[str, Any]]:
             **{name: getattr(row, name) for name in SUBMISSION_NAMES},
             # Of one that was refused on arrival, the document is not kept.
             "document": None if row.content is None else row.content.decode(errors="replace"),
-            "scorings": [_as_scoring(each) for each in scorings if each is not None],
+            "scorings": [_as_scoring(scoring) for scoring in scorings if scoring is not None],
         }
         for row, team, *scorings in session.execute(loaded)
     ]

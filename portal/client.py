@@ -74,14 +74,14 @@ def list_submissions(url: str, token: str | None = None) -> None:
 
     records = list(Portal(url, token).submissions())
     rows = [["number", "team", "received (UTC)", "state", "place", "score", "debiased"]]
-    for each in records:
-        received, place = each["received"][:16].replace("T", " "), str(each["place_in_queue"] or "")
-        scores = [format_number(each[name], ".6f") for name in ("score", "debiased")]
-        rows.append([str(each["id"]), each["team"], received, each["state"], place, *scores])
+    for record in records:
+        received, place = record["received"][:16].replace("T", " "), str(record["place_in_queue"] or "")
+        scores = [format_number(record[name], ".6f") for name in ("score", "debiased")]
+        rows.append([str(record["id"]), record["team"], received, record["state"], place, *scores])
     print_table(f"Submissions to {url}: {len(records)}", rows)
-    for each in records:
-        for reason in filter(None, [each["note"], *(str(Problem(**problem)) for problem in each["problems"][:1])]):
-            say(f"{each['id']}: {reason}")
+    for record in records:
+        for reason in filter(None, [record["note"], *(str(Problem(**problem)) for problem in record["problems"][:1])]):
+            say(f"{record['id']}: {reason}")
 
 
 class Portal:

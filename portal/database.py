@@ -141,10 +141,10 @@ def _create_or_check(connection: Connection) -> None:
         return
 
     query = text("SELECT value FROM facts WHERE name = 'schema'")
-    found = connection.scalar(query) if FactRow.__tablename__ in tables else None
-    if found != SCHEMA:
+    schema = connection.scalar(query) if FactRow.__tablename__ in tables else None
+    if schema != SCHEMA:
         raise UserError(
-            f"database: has schema {found or 'of another program'}, and this portal reads schema {SCHEMA}; use an "
+            f"database: has schema {schema or 'of another program'}, and this portal reads schema {SCHEMA}; use an "
             "empty database"
         )
 

@@ -107,7 +107,7 @@ def store_submission(
         if is_closed(session):
             raise NotTakenError("submission: the organisers have closed submissions")
 
-        # Of a refused document the problems are kept, which may be longer than itself.
+        # The problems of a refused document are kept; they may be longer than the document.
         midnight = now.astimezone(challenge.zone).replace(hour=0, minute=0, second=0, microsecond=0)
         kept = func.sum(SubmissionRow.size + func.coalesce(func.length(cast(SubmissionRow.problems, Text)), 0))
         today = (SubmissionRow.team_id == team_id, SubmissionRow.received >= midnight)
@@ -175,7 +175,7 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
             row.state, row.queued, row.tries, row.note, row.error = "queue", now, 0, "", ""
         for kind in missing:
             session.add(ScoringRow(submission_id=number, kind=kind, queued=now))
-        # One that changed rules refused may be valid again.
+        # A submission that changed rules refused may be valid again.
         submission.problems = None
         log_event(session, "rescored", "is scored again.", submission)
     return len(set(numbers))
@@ -326,7 +326,7 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
 
     submission = row.submission
     if outcome.problems is not None:
-        submission.problems = [asdict(each) for each in limit_problems(outcome.problems, KEPT_PROBLEMS)]
+        submission.problems = [asdict(problem) for problem in limit_problems(outcome.problems, KEPT_PROBLEMS)]
     kind = "" if row.kind == "public" else "held-out "
     score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
     message = f"{kind}{row.state}{score}. {outcome.error}".strip()

@@ -42,11 +42,11 @@ class Scorer:
     def __call__(self, job: Job) -> Outcome:
         """Score a submission, and return its end; only organisers see errors of models and stimuli."""
         documents = self._documents
-        known, rules = (documents.registry, documents.catalog), documents.challenge
+        newest, rules = (documents.registry, documents.catalog), documents.challenge
         # Held-out documents may be named no more.
-        registry, catalog = documents.pairs.get(basis_key(job.track, job.kind), known)
+        registry, catalog = documents.pairs.get(basis_key(job.track, job.kind), newest)
         try:
-            submission = check_submission(job.content, "submission", *known, job.track, rules)
+            submission = check_submission(job.content, "submission", *newest, job.track, rules)
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."

@@ -175,7 +175,8 @@ def rank_teams(session: Session, documents: Documents, track: Track, now: dateti
 
     # Of equal scores, the first is the earliest.
     best = [
-        {**max(own, key=lambda line: round(line["score"], DECIMALS)), "submissions": len(own)} for own in lines.values()
+        {**max(of_team, key=lambda line: round(line["score"], DECIMALS)), "submissions": len(of_team)}
+        for of_team in lines.values()
     ]
 
     def order(line: Entry) -> tuple[Any, ...]:

@@ -176,9 +176,9 @@ def log_event(
 
 def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
     """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
-    own = or_(EventRow.submission_id.is_(None), EventRow.team_id == (team.id if team else 0))
+    is_visible = or_(EventRow.submission_id.is_(None), EventRow.team_id == (team.id if team else 0))
     return session.scalars(
-        select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(100)
+        select(EventRow).where(EventRow.public.is_(True), is_visible).order_by(EventRow.id.desc()).limit(100)
     ).all()
 
 

@@ -117,7 +117,7 @@ def attained_power(means: Sequence[float], observed: int, experiments: int, pilo
         values = samples_to_criterion(generator, means, observed)
         [compared] = compare_all_pairs([values])
         needed += orderings_needed(np.diff(values[:2], axis=0).T, compared.levels[:1])
-    orderings = int(np.median([np.inf if each is None else each for each in needed]))
+    orderings = int(np.median([np.inf if count is None else count for count in needed]))
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         [compared] = compare_all_pairs([samples_to_criterion(generator, means, orderings)])

@@ -57,10 +57,10 @@ def read_samples(target: str, source: str) -> Labelled:
     """Return all photos of a target, embedded by a source."""
     photos = ClassFolders(f"{SHARED}/data/{target}") if target in FURTHER else TARGETS[target].photos()
     parts = [photos.train(), photos.validation()]
-    found = [embed_readable(part, BackboneSpec("mobilenet_v2", SOURCES[source]), num_workers=0) for part in parts]
-    features = torch.from_numpy(np.concatenate([each.features for each in found]))
+    tables = [embed_readable(part, BackboneSpec("mobilenet_v2", SOURCES[source]), num_workers=0) for part in parts]
+    features = torch.from_numpy(np.concatenate([table.features for table in tables]))
     labels = torch.from_numpy(np.concatenate([part.labels for part in parts]))
-    head, bias = found[0].backbone.source_head, found[0].backbone.source_bias
+    head, bias = tables[0].backbone.source_head, tables[0].backbone.source_bias
     return Labelled(features, labels, len(parts[0].classes), head, bias)
 
 
@@ -95,17 +95,17 @@ def accuracy_held(samples: Labelled, per_class: int, draws: int) -> Shares:
     """
     kinds = find_candidates(Labelled(samples.features[:1], samples.labels[:1], 1, samples.source_head))
     whole = [prepare(kind, samples) for kind in kinds]
-    held, widths, accuracies, chosen = [], [], [], []
+    holds, widths, accuracies, of_chosen = [], [], [], []
     for draw, part, drawn, rest in sample(samples, per_class, draws):
         expected = try_left_out([part], seed=draw).expected
         accuracies.append([accuracy(method, drawn, rest) for method in whole])
-        chosen.append(accuracies[-1][expected.chosen])
-        held.append(expected.low <= chosen[-1] <= expected.high)
+        of_chosen.append(accuracies[-1][expected.chosen])
+        holds.append(expected.low <= of_chosen[-1] <= expected.high)
         widths.append(expected.high - expected.low)
     return {
-        "held": float(np.mean(held)),
+        "held": float(np.mean(holds)),
         "width": float(np.mean(widths)),
-        "accuracy of the chosen method": float(np.mean(chosen)),
+        "accuracy of the chosen method": float(np.mean(of_chosen)),
         "of the best one": float(np.mean(accuracies, axis=0).max()),
     }
 
@@ -119,20 +119,20 @@ def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: For
         draws: Number of draws.
         forecaster: What forecasts.
     """
-    known, whole = per_class * samples.classes, cache(partial(prepare, samples=samples))
+    labelled, whole = per_class * samples.classes, cache(partial(prepare, samples=samples))
     rows, made = list[tuple[float, ...]](), list[bool]()
     for _, part, first, rest in sample(samples, per_class, draws):
         order, tried = torch.cat([first, rest]), try_left_out([part], 0)
         _, method = tried.best
-        sizes, name = curve_sizes(known, samples.classes), METHODS[method.name].name
+        sizes, name = curve_sizes(labelled, samples.classes), METHODS[method.name].name
         curve = learning_curve(method, proportional_orderings(part.labels.numpy(), ORDERINGS, 0), sizes)
 
-        drawn = forecast_rows(sizes, curve, tried.expected, known, samples.classes, name, forecaster)
+        drawn = forecast_rows(sizes, curve, tried.expected, labelled, samples.classes, name, forecaster)
         made.append(bool(drawn))
-        for each in drawn:
-            if (labels := each["labels"]) + FEWEST_LEFT <= len(order):
+        for row in drawn:
+            if (labels := row["labels"]) + FEWEST_LEFT <= len(order):
                 truth = accuracy(whole(method.name), order[:labels], order[labels:])
-                rows.append((*each["interval"], each["estimate"], truth))
+                rows.append((*row["interval"], row["estimate"], truth))
 
     low, high, expected, truths = np.array(rows or [(np.nan,) * 4]).T
     return {
@@ -213,11 +213,11 @@ def probabilities_held(samples: Labelled, per_class: int, draws: int) -> Shares:
         logits = prepare(name, samples).predict(drawn[None], rest[None])[0].double().numpy()
         labels, temperature = samples.labels[rest].numpy(), tried.temperature
 
-        found = probabilities(logits, temperature)
-        right = found.argmax(1) == labels
+        predicted = probabilities(logits, temperature)
+        right = predicted.argmax(1) == labels
         best = min(cross_entropies(logits, labels, temperature * scale).mean() for scale in np.geomspace(0.1, 10, 81))
         ratio = cross_entropies(logits, labels, temperature).mean() / best
-        rows.append((right.mean(), found.max(1).mean(), calibration_error(found.max(1), right), ratio))
+        rows.append((right.mean(), predicted.max(1).mean(), calibration_error(predicted.max(1), right), ratio))
     names = ("accuracy", "mean probability", "calibration error", "cross-entropy")
     return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
 
@@ -251,7 +251,7 @@ def labels_found(samples: Labelled, per_class: int, draws: int) -> Shares:
         per_class: Labels of each class that a draw has.
         draws: Number of draws.
     """
-    found, others, flipped = 0, 0, 0
+    right, others, flipped = 0, 0, 0
     for draw, part, _, _ in sample(samples, per_class, draws):
         generator = np.random.default_rng((STREAM, draw))
         changed = generator.choice(len(part.labels), max(1, round(FLIPPED * len(part.labels))), replace=False)
@@ -259,9 +259,9 @@ def labels_found(samples: Labelled, per_class: int, draws: int) -> Shares:
         labels[changed] += torch.from_numpy(generator.integers(1, samples.classes, len(changed)))
         assessment = assess([replace(part, labels=labels % samples.classes)], orderings=1, seed=draw)
         noted = set(doubtful_indices((labels % samples.classes).numpy(), assessment))
-        found, others = found + len(noted & {*changed}), others + len(noted - {*changed})
+        right, others = right + len(noted & {*changed}), others + len(noted - {*changed})
         flipped += len(changed)
-    return {"found": found / flipped, "false for each flipped": others / flipped}
+    return {"found": right / flipped, "false for each flipped": others / flipped}
 
 
 def wrong_labels(draws: int = 12) -> Iterator[tuple[str, Shares]]:
@@ -275,18 +275,18 @@ def forecasts() -> Iterator[tuple[str, Shares]]:
     """Intervals of `headstart forecast`, and the root mean square error of its forecasts."""
     curves = shipped_curves()
     judged = leave_data_sets_out(known_cases(curves))
-    chosen, cases = judged_cases(judged), judged.cases
-    groups = {"all": chosen}
-    groups |= {f"{each} labels known": chosen & (cases["labels"] == each).to_numpy() for each in KNOWN}
+    judged_rows, cases = judged_cases(judged), judged.cases
+    groups = {"all": judged_rows}
+    groups |= {f"{count} labels known": judged_rows & (cases["labels"] == count).to_numpy() for count in KNOWN}
     for name in ("data_sets", "sources", "methods"):
         values = getattr(curves, name)[cases["curve"]]
-        groups |= {str(each): chosen & (values == each) for each in np.unique(values[chosen])}
+        groups |= {str(value): judged_rows & (values == value) for value in np.unique(values[judged_rows])}
 
     for name, rows in groups.items():
         error = judged.root_mean_square(judged.forecasts.accuracies, rows)
-        held = {f"of {level:.0%}, held": judged.coverage(level, rows) for level in LEVELS}
+        shares = {f"of {level:.0%}, held": judged.coverage(level, rows) for level in LEVELS}
         widths = {f"of {level:.0%}, width": judged.width(level, rows) for level in LEVELS}
-        yield name, {**held, **widths, "error": error}
+        yield name, {**shares, **widths, "error": error}
 
 
 BENCHMARKS = (

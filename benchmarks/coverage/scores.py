@@ -60,7 +60,7 @@ def leave_out(inputs: Inputs, seed: int) -> Values:
 def score_starts(inputs: Inputs) -> list[Values]:
     """Return the scores of the random starts by metric, `[starts]`, none where it depends on none."""
     evaluated = [METRICS[name].evaluate(inputs) for name in NAMES]
-    return [each if isinstance(each, np.ndarray) else NO_STARTS for each in evaluated]
+    return [result if isinstance(result, np.ndarray) else NO_STARTS for result in evaluated]
 
 
 def scores(
@@ -83,7 +83,7 @@ def scores(
     starts = [[score_starts(source) for source in population.sample(seed)] for seed in seeds]
 
     def agreement(metric: int) -> Iterator[tuple[str, float]]:
-        sources = np.array([[each[metric] for each in trial] for trial in starts])
+        sources = np.array([[values[metric] for values in trial] for trial in starts])
         arrays = (truth[..., metric], drawn_scores[..., metric], left_out[:, :, metric], sources)
         one = tuple(values[:, 0] for values in arrays)
         # The starts of two sources are independent, so that the variance of their differences is the sum of theirs.
@@ -91,7 +91,7 @@ def scores(
         for name, (true, trial_scores, parts, of_starts) in (("score", one), ("difference", difference)):
             errors = np.sqrt((standard_error(parts) ** 2 + error_of_start(of_starts) ** 2).mean())
             yield f"{name}: error / spread", float(errors / true.std(ddof=1))
-            intervals = np.array([interval(*each) for each in zip(trial_scores, parts, of_starts, strict=True)])
+            intervals = np.array([interval(*case) for case in zip(trial_scores, parts, of_starts, strict=True)])
             yield f"{name}: held", float(holds(intervals.T, true.mean()).mean())
 
     for index, name in enumerate(NAMES):

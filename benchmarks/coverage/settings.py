@@ -37,14 +37,14 @@ def over_orderings(orderings: tuple[int, ...], leaderboards: int) -> Shares:
     """
     generator = np.random.default_rng(3)
     means = sample_means(generator, len(orderings))
-    long = [samples_to_criterion(generator, each, MANY) for each in means]
+    long = [samples_to_criterion(generator, mean, MANY) for mean in means]
     once = [np.ones((1, MANY * len(long)))]
     true_means, _ = relative_interquartile_means(long, once)
     true_improvements = probabilities_of_improvement(long)[0][PAIRS]
     resamples = [*bootstrap_counts(orderings)]
 
     def trial(generator: np.random.Generator) -> dict[str, Any]:
-        values = [samples_to_criterion(generator, each, n) for each, n in zip(means, orderings, strict=True)]
+        values = [samples_to_criterion(generator, mean, n) for mean, n in zip(means, orderings, strict=True)]
         return {
             "interquartile mean": holds(relative_interquartile_means(values, resamples)[1], true_means),
             "probability of improvement": holds(probabilities_of_improvement(values)[1:, *PAIRS], true_improvements),

@@ -77,7 +77,7 @@ def _mean_rank_shares(generator: np.random.Generator, size: int, order: str, tab
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         table = population.table(generator, size)
-        mean_rank, difference, given = estimate(table)
+        mean_rank, difference, conditional = estimate(table)
         resampled = measure_resampled(table, counts)[:, :, KENDALL]
         metric = mean_rank + difference
         spreads = {
@@ -91,7 +91,7 @@ def _mean_rank_shares(generator: np.random.Generator, size: int, order: str, tab
             **{f"{name}: width": its[1] - its[0] for name, its in ends.items()},
             "difference, over targets": holds(mean_interval(difference, -2.0, 2.0), truth[1]),
             "difference, bootstrap": holds(mean_interval(less, -2.0, 2.0), truth[1]),
-            "given it, over targets": holds(mean_interval(given[np.isfinite(given)], -1.0, 1.0), truth[2]),
+            "given it, over targets": holds(mean_interval(conditional[np.isfinite(conditional)], -1.0, 1.0), truth[2]),
         }
 
     return simulate(trial, tables, seed=int(generator.integers(2**32)))
@@ -110,23 +110,23 @@ def stability_held(size: int, populations: int, studies: int) -> Shares:
 
 def _stability_shares(generator: np.random.Generator, size: int, studies: int) -> Shares:
     """Sample a population, and return the shares of its tables."""
-    own = generator.normal(size=(SOURCES, 1))
-    performances = own + generator.normal(size=(SOURCES, TARGETS))
+    of_sources = generator.normal(size=(SOURCES, 1))
+    performances = of_sources + generator.normal(size=(SOURCES, TARGETS))
     spread = NOISE[:, None, None] * np.exp(generator.normal(0, 0.5, (len(NOISE), 1, TARGETS)))
     scores = performances + spread * generator.normal(size=(len(NOISE), SOURCES, TARGETS))
     performances = performances - performances.min()
 
     truth = {name: agreement.mean or 0.0 for name, agreement in _study(scores, performances).setup_stability.items()}
-    known = np.ones(performances.shape, dtype=np.bool_)
-    values = measure_targets(scores, performances, known)[:, :, 0]
+    everywhere = np.ones(performances.shape, dtype=np.bool_)
+    values = measure_targets(scores, performances, everywhere)[:, :, 0]
 
     def trial(generator: np.random.Generator) -> dict[str, bool | np.ndarray]:
         targets = generator.choice(TARGETS, size, replace=False)
         study, sampled = _study(scores[:, :, targets], performances[:, targets]), values[:, targets]
-        held = {name: holds(setup_stability_interval(study, name), truth[name]) for name in COMPONENTS}
+        components = {name: holds(setup_stability_interval(study, name), truth[name]) for name in COMPONENTS}
         most, result, best = moves_most(study), find_best(sampled), values.mean(axis=1).argmax()
         return {
-            **held,
+            **components,
             "difference": most is not None and holds(most["ci95"], truth[most["next"]] - truth[most["component"]]),
             "mean of a metric": holds(mean_interval(sampled[0], -1.0, 1.0), values[0].mean()),
             "the best is the best or tied": result.best[best] or result.tied[best],

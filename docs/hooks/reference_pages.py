@@ -49,7 +49,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
     """Yield the pages of the command line, each as its path in docs/ and its text."""
     lines = [INDEX]
     for question, group in COMMANDS.items():
-        links = [f"| [`{name}`]({_file(name)}) | {each.summary} |" for name, each in group.items()]
+        links = [f"| [`{name}`]({_file(name)}) | {page.summary} |" for name, page in group.items()]
         lines += [f"## {question}", "", "| command | what it does |", "| --- | --- |", *links, ""]
     yield f"{COMMAND_FOLDER}/README.md", "\n".join([*lines, OUTSIDE])
 
@@ -87,7 +87,7 @@ def python_pages() -> Iterator[tuple[str, str]]:
     yield f"{PYTHON_FOLDER}/README.md", "\n".join(["# Python API", "", *rows])
 
     for name, (text, names) in contents.items():
-        yield f"{PYTHON_FOLDER}/{name}.md", _page(name, text, [f"{name}.{each}" for each in names])
+        yield f"{PYTHON_FOLDER}/{name}.md", _page(name, text, [f"{name}.{member}" for member in names])
     yield f"{PYTHON_FOLDER}/headstart.evaluation.md", _page("headstart.evaluation", EVALUATION, list(_functions()))
 
 

@@ -70,9 +70,9 @@ def _reference() -> tuple[tuple[str, str], ...]:
 def _fill(item: Any, docs: Path, folders: dict[str, list[str]]) -> Any:  # noqa: ANN401 - a part of the navigation
     """Return the navigation with the pages of a folder in place of its name, which ends in a slash."""
     if isinstance(item, list):
-        return [_fill(each, docs, folders) for each in item]
+        return [_fill(entry, docs, folders) for entry in item]
     if isinstance(item, dict):
-        return {title: _fill(each, docs, folders) for title, each in item.items()}
+        return {title: _fill(entry, docs, folders) for title, entry in item.items()}
     if not item.endswith("/"):
         return item
     files = (path.relative_to(docs) for path in sorted(docs.glob(f"{item}*")) if path.suffix in {".md", ".ipynb"})

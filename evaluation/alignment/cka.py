@@ -67,15 +67,15 @@ def cka(
     """
     start = time.perf_counter()
     if (submission is None) == (models is None):
-        given = "nothing is" if submission is None else "both are"
-        raise UserError(f"submission, models: {given} given; give a submission to score, or models to compare")
+        mistake = "nothing is" if submission is None else "both are"
+        raise UserError(f"submission, models: {mistake} given; give a submission to score, or models to compare")
 
     default = "runs/cka" if layers is None else "runs/cka-layers"
     # Files of another measure than the default begin with its name.
     prefix = "" if measure == DEFAULT_MEASURE else f"{measure}_"
     heatmap, rows = f"{prefix}heatmap", f"{prefix}embeddings.npz"
     names = [f"{measure}.json" if prefix else "cka.json" if submission is None else "score.json"]
-    names += [f"{heatmap}.{each}" for each in figure_formats] + ([rows] if save_embeddings else [])
+    names += [f"{heatmap}.{suffix}" for suffix in figure_formats] + ([rows] if save_embeddings else [])
     results = CkaResults(default=default, names=names, output=output, **options)
     log = output_folder("log_dir", log_folder(log_dir, results.path))
 

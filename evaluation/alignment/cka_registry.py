@@ -65,15 +65,15 @@ def cka_registry(
     if output is not None and not names_made:
         raise UserError(f"output: {output!r} is given without make; a registry is completed in place")
 
-    known = read_registry(path)
-    names = list(known.entries) if models is None else models
-    known.require("models", names)
+    recorded = read_registry(path)
+    names = list(recorded.entries) if models is None else models
+    recorded.require("models", names)
     require_different("models", names)
-    incomplete = [name for name in names if not known.entries[name].model_fields_set >= COMPLETED]
+    incomplete = [name for name in names if not recorded.entries[name].model_fields_set >= COMPLETED]
     if not check:
         names = incomplete if complete else []
 
-    widths, failures = _run_all(known, names, random_weights, allow_modules or [])
+    widths, failures = _run_all(recorded, names, random_weights, allow_modules or [])
     if complete:
         _complete(path, {name: width for name, width in widths.items() if name in incomplete})
     if failures:

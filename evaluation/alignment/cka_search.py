@@ -83,10 +83,10 @@ def cka_search(
     results = SearchResults(default=output, names=(SEARCH, SUBMISSION), output=output, **options)
     setup, stimuli = results.setup, results.setup.catalog.stimuli
     names = list(setup.registry.entries)
-    entries = names if team == "blue" else [each.model_dump() for each in stimuli]
+    entries = names if team == "blue" else [stimulus.model_dump() for stimulus in stimuli]
     with explain_embedding_errors(names):
         check_size(int(size), len(entries), "models" if team == "blue" else "stimuli")
-    divided = [each.dataset_name for each in stimuli] if team == "blue" else names
+    divided = [stimulus.dataset_name for stimulus in stimuli] if team == "blue" else names
     parts = hold_out(held_out, team, divided, int(seed))
 
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
@@ -96,26 +96,26 @@ def cka_search(
     results.check_configuration({"measure": None, **header, "held_out/asked": held_out or None, **shared})
 
     embeddings = represent(names, stimuli, setup).embeddings
-    whole, held = scores_of(embeddings, team, measure), {}
+    whole, held_out_scores = scores_of(embeddings, team, measure), {}
     # Before the search, because it finds out at once where hardly any submission has a score.
     with explain_embedding_errors(names):
         random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
     if parts is None:
-        found = _search(whole, names, header)
+        subset = _search(whole, names, header)
     else:
         items = "stimuli" if team == "blue" else "models"
         seen, unseen = (_select(embeddings, items, part) for part in parts)
-        found = _search(scores_of(seen, team, measure), list(seen), header)
-        scores = [_score(part, found.members, team, measure) for part in (seen, unseen)]
+        subset = _search(scores_of(seen, team, measure), list(seen), header)
+        scores = [_score(part, subset.members, team, measure) for part in (seen, unseen)]
         counts = {"of": items, "n_seen": len(parts[0]), "n_held_out": len(parts[1])}
         both = dict(zip(("score_seen", "score_held_out"), scores, strict=True))
-        held = {"held_out": {"asked": held_out, **counts, **both}}
+        held_out_scores = {"held_out": {"asked": held_out, **counts, **both}}
 
     digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
-    result = {"score": _score(embeddings, found.members, team, measure), **held, "random": random}
+    result = {"score": _score(embeddings, subset.members, team, measure), **held_out_scores, "random": random}
     footer = {"extraction": shared["extraction"], "digests": digests}
     document = {"contract_version": CONTRACT_VERSION, **header, **result, **footer}
-    submission = {"contract_version": CONTRACT_VERSION, KEYS[team]: [entries[i] for i in found.members]}
+    submission = {"contract_version": CONTRACT_VERSION, KEYS[team]: [entries[i] for i in subset.members]}
     texts = {SUBMISSION: json.dumps(submission, indent=1) + "\n", SEARCH: json.dumps(document, indent=1) + "\n"}
     written = write_texts(results.path, texts)
     print_search(document, len(entries), SIMILARITY_MEASURES[measure].title if named else "")
@@ -148,15 +148,15 @@ def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) 
     size, steps = header["size"], header["steps"]
     title = f"{header['team'].title()} Team search"
     with explain_embedding_errors(names), Progress(title, steps, "steps") as progress:
-        for done, found in enumerate(islice(search_subsets(scores, size, header["seed"]), steps), 1):
-            progress.show(done, f"score so far {found.score:.4f}")
-    return found
+        for done, subset in enumerate(islice(search_subsets(scores, size, header["seed"]), steps), 1):
+            progress.show(done, f"score so far {subset.score:.4f}")
+    return subset
 
 
 def _select(embeddings: Embeddings, items: str, indices: Indices) -> Embeddings:
     """Return the embeddings of some of the stimuli, or by some of the models."""
     if items == "stimuli":
-        return {name: each[indices] for name, each in embeddings.items()}
+        return {name: rows[indices] for name, rows in embeddings.items()}
     names = list(embeddings)
     return {names[i]: embeddings[names[i]] for i in indices}
 
@@ -185,15 +185,15 @@ def print_search(document: dict[str, Any], pool: int, title: str) -> None:
     """
     best, random = document["score"], document["random"]
     team, by = document["team"].title(), f" by {title}" if title else ""
-    chosen = f"{document['size']} of {pool}, the best after {document['steps']} steps"
+    subset = f"{document['size']} of {pool}, the best after {document['steps']} steps"
     if "held_out" in document:
-        held = document["held_out"]
-        seen, unseen, items = held["n_seen"], held["n_held_out"], held["of"]
-        say(f"{team} Team score {held['score_seen']:.6f}{by} with {chosen}, on the {seen} {items} that the search saw")
-        say(f"It scores {held['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
+        parts = document["held_out"]
+        seen, unseen, items = parts["n_seen"], parts["n_held_out"], parts["of"]
+        say(f"{team} Team score {parts['score_seen']:.6f}{by} with {subset}, on the {seen} {items} that the search saw")
+        say(f"It scores {parts['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
     else:
         same = "on the same stimuli" if team == "Blue" else "by the same models"
-        say(f"{team} Team score {best:.6f}{by} with {chosen}")
+        say(f"{team} Team score {best:.6f}{by} with {subset}")
         say(f"Searched and scored {same}; add --held_out=0.5 to also score on held-out ones")
 
     # Adding 0 turns a negative 0, left by rounding, into a positive one.

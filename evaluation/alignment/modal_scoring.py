@@ -166,8 +166,8 @@ def _requirements() -> list[str]:
         declared = map(Requirement, metadata.requires("headstart") or ())
     except metadata.PackageNotFoundError as error:
         raise UserError(f"{ENABLE}: scoring on Modal needs the suite installed; pip install it first") from error
-    needed = [each for each in declared if each.marker is None or each.marker.evaluate({"extra": "open_clip"})]
-    return [str(each).partition(";")[0].strip() for each in needed]
+    needed = [entry for entry in declared if entry.marker is None or entry.marker.evaluate({"extra": "open_clip"})]
+    return [str(entry).partition(";")[0].strip() for entry in needed]
 
 
 def _remote_path(weights: str) -> str:

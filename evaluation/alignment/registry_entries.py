@@ -102,7 +102,7 @@ def make_entry(name: str) -> ModelEntry:
 def find_model(name: str) -> LibraryModel:
     """Find a model by its name; arguments and errors as for `make_entry`."""
     prefix, _, rest = name.partition(":")
-    libraries = [prefix] if prefix in LIBRARIES else [each for each in LIBRARIES if find_spec(each) is not None]
+    libraries = [prefix] if prefix in LIBRARIES else [title for title in LIBRARIES if find_spec(title) is not None]
     text = rest if prefix in LIBRARIES else name
     matches = [match for title in libraries if (match := _match(cast("LibraryName", title), text))]
     if len(matches) == 1:
@@ -123,8 +123,8 @@ def _match(title: LibraryName, text: str) -> LibraryModel | None:
     if text in names:
         return LibraryModel(text, title, text, None)
     model, _, tag = text.rpartition(".")
-    known = model in names and tag in LIBRARIES[title].identifiers(model)
-    return LibraryModel(text, title, model, tag) if known else None
+    is_known = model in names and tag in LIBRARIES[title].identifiers(model)
+    return LibraryModel(text, title, model, tag) if is_known else None
 
 
 def _create_on_meta(named: LibraryModel, arguments: Mapping[str, Any]) -> nn.Module:

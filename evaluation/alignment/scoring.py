@@ -84,7 +84,7 @@ def represent(
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
     start = time.perf_counter()
-    pictures = Stimuli([f"{each.dataset_name}/{each.image_identifier}" for each in stimuli], locate_stimuli(stimuli))
+    pictures = Stimuli([f"{image.dataset_name}/{image.image_identifier}" for image in stimuli], locate_stimuli(stimuli))
     networks = networks_of(names, setup.registry, setup.extraction)
     jobs = {
         name: Job(network, choose_taps(setup.registry.entries[name], layers), pictures, setup.extraction)
@@ -92,14 +92,14 @@ def represent(
     }
 
     stored = embed_all(jobs, setup.engines)
-    embeddings = {name: each.rows for name, each in stored.items()}
+    embeddings = {name: table.rows for name, table in stored.items()}
     if layers is not None:
-        (each,) = stored.values()
-        ends = np.cumsum(each.notes["widths"])
-        parts = [each.rows[:, end - width : end] for end, width in zip(ends, each.notes["widths"], strict=True)]
+        (table,) = stored.values()
+        ends = np.cumsum(table.notes["widths"])
+        parts = [table.rows[:, end - width : end] for end, width in zip(ends, table.notes["widths"], strict=True)]
         embeddings = dict(zip(layers, parts, strict=True))
-    weights = {name: each.notes["weights"] for name, each in stored.items()}
-    computed = sum(each.computed for each in stored.values())
+    weights = {name: table.notes["weights"] for name, table in stored.items()}
+    computed = sum(table.computed for table in stored.values())
     return Representations(embeddings, weights, len(stimuli), time.perf_counter() - start, computed)
 
 

@@ -40,8 +40,8 @@ def configuration(material: Material) -> dict[str, Files]:
         joined = dict.fromkeys(("challenge_phase_id", "leaderboard_id", "dataset_split_id"), number)
 
         items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined]
-        for name, own in zip(LISTS, items, strict=True):
-            document[name].append({**own, **template[name][0]})
+        for name, item in zip(LISTS, items, strict=True):
+            document[name].append({**item, **template[name][0]})
 
     files: Files = {
         "challenge_config.yaml": yaml_bytes(document),

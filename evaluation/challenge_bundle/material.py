@@ -57,8 +57,8 @@ class Material:
     @property
     def teams(self) -> dict[Track, BlueRules | RedRules]:
         """The rules of the teams that the challenge has."""
-        found = {team: self.challenge.rules(team) for team in get_args(Track)}
-        return {team: rules for team, rules in found.items() if rules is not None}
+        of_teams = {team: self.challenge.rules(team) for team in get_args(Track)}
+        return {team: rules for team, rules in of_teams.items() if rules is not None}
 
     @property
     def opens(self) -> str:

@@ -86,17 +86,17 @@ def main(team: str, inputs: str, output: str) -> None:
         inputs: Folder with the unpacked submission in `res` and the unpacked reference data in `ref`.
         output: Folder for scores.json.
     """
-    found = [path for path in Path(inputs, "res").rglob("*.json") if not path.name.startswith(".")]
-    if len(found) != 1:
-        sys.exit(f"error: the zip file has {len(found)} files that end in .json; one is needed")
+    paths = [path for path in Path(inputs, "res").rglob("*.json") if not path.name.startswith(".")]
+    if len(paths) != 1:
+        sys.exit(f"error: the zip file has {len(paths)} files that end in .json; one is needed")
     # Some workers leave out the folder that is around all files of a zip file, others keep it.
     (rules,) = Path(inputs, "ref").rglob("rules.yaml")
     try:
-        scores = score(found[0], team, rules.parent)
+        scores = score(paths[0], team, rules.parent)
     except RefusedError as error:
         sys.exit(str(error))
-    known = json.dumps({name: value for name, value in scores.items() if value is not None})
-    Path(output, "scores.json").write_text(known)
+    defined = json.dumps({name: value for name, value in scores.items() if value is not None})
+    Path(output, "scores.json").write_text(defined)
 
 
 if __name__ == "__main__":

@@ -53,11 +53,11 @@ def describe_container(wheel: str) -> bytes:
         UserError: As of `pack_wheel`.
     """
     pins = []
-    for each in map(Requirement, _installed().requires or ()):
-        if each.marker is None or each.marker.evaluate({"extra": "open_clip"}):
+    for requirement in map(Requirement, _installed().requires or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": "open_clip"}):
             with suppress(metadata.PackageNotFoundError):
                 # Versions such as 2.13.0+cpu are of one index alone.
-                pins.append(f"{each.name}=={metadata.version(each.name).partition('+')[0]}")
+                pins.append(f"{requirement.name}=={metadata.version(requirement.name).partition('+')[0]}")
     return fill("Containerfile", {"wheel": wheel, "pins": " ".join(sorted(pins))})
 
 

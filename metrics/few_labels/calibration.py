@@ -11,7 +11,7 @@ SCALES = (-12.0, 12.0)
 BINS = 10
 # Logarithm of the largest factor by which scores are sharpened.
 SHARPEST = 5.0
-# One temperature needs no more predictions than so many, evenly spread over all.
+# The most predictions for one temperature, evenly spread over all.
 ENOUGH = 20_000
 
 

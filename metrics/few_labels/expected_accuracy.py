@@ -67,8 +67,8 @@ def choose(merit: Floats, counts: Floats) -> Indices:
     differences = merit - merit[0]
     means = counts @ differences.T / drawn
     variances = (counts @ (differences**2).T / drawn - means**2).clip(min=0)
-    chosen: Indices = (means - (variances / (drawn - 1)) ** 0.5).argmax(1)
-    return chosen
+    best: Indices = (means - (variances / (drawn - 1)) ** 0.5).argmax(1)
+    return best
 
 
 def bootstrap_corrected(correct: Floats, merit: Floats, seed: int = 0) -> float:
@@ -91,9 +91,9 @@ def bootstrap_corrected(correct: Floats, merit: Floats, seed: int = 0) -> float:
     drawn = generator.multinomial(samples, np.full(samples, 1 / samples), size=BOOTSTRAPS)
     drawn = drawn[(drawn == 0).any(1)]
 
-    chosen = choose(merit, drawn)
+    methods = choose(merit, drawn)
     left_out = (drawn == 0).astype(np.float64)
-    right = (left_out @ correct.T)[np.arange(len(drawn)), chosen]
+    right = (left_out @ correct.T)[np.arange(len(drawn)), methods]
     return float((right / left_out.sum(1)).mean())
 
 
@@ -119,7 +119,7 @@ def remaining_error(fewer: float, more: float, shares: tuple[float, float], samp
     Returns:
         A factor from 0 to 1.
     """
-    # As after half a prediction more of both kinds, so that the log-odds are finite.
+    # Half a prediction more of both kinds keeps the log-odds finite.
     fewer, more = ((accuracy * samples + 0.5) / (samples + 1) for accuracy in (fewer, more))
     slope = EXPONENT / more
     if shares[0] < shares[1]:
@@ -149,14 +149,14 @@ def expected_accuracy(
         error_left: The error of the chosen method after all samples, over that after this share.
         seed: Seed of the bootstrap.
     """
-    chosen = choose_method(correct, losses)
-    uncorrected = float(correct[chosen].mean())
+    method = choose_method(correct, losses)
+    uncorrected = float(correct[method].mean())
     estimate = 1 - (1 - bootstrap_corrected(correct, merits(correct, losses), seed)) * error_left
     effective = correct.shape[1] * learnt_share
     right, wrong = effective * estimate + PRIOR, effective * (1 - estimate) + PRIOR
     low, high = betaincinv(right, wrong, np.array([1 - LEVEL, 1 + LEVEL]) / 2)
     gain = (1 - uncorrected) * (1 - error_left)
-    return ExpectedAccuracy(chosen, estimate, float(low), float(high), uncorrected, gain)
+    return ExpectedAccuracy(method, estimate, float(low), float(high), uncorrected, gain)
 
 
 def tied_with(correct: Floats, chosen: int) -> list[bool]:

@@ -56,8 +56,8 @@ def leave_data_sets_out(cases: pd.DataFrame) -> Judged:
     for name, part in cases.groupby("data_set"):
         parts.append(part)
         forecasts.append(Forecaster(cases[cases["data_set"] != name]).forecast(part))
-    accuracies = np.concatenate([each.accuracies for each in forecasts])
-    intervals = {level: np.concatenate([each.intervals[level] for each in forecasts], axis=1) for level in LEVELS}
+    accuracies = np.concatenate([fold.accuracies for fold in forecasts])
+    intervals = {level: np.concatenate([fold.intervals[level] for fold in forecasts], axis=1) for level in LEVELS}
     return Judged(pd.concat(parts, ignore_index=True), Forecasts(accuracies, intervals))
 
 

@@ -130,8 +130,8 @@ class Regression:
         self.design = design
         _, self.data_sets = np.unique(cases["data_set"], return_inverse=True)
         rows = [self.data_sets == index for index in range(self.data_sets.max() + 1)]
-        self.grams = np.stack([design[each].T @ design[each] / each.sum() for each in rows])
-        self.moments = np.stack([design[each].T @ values[each] / each.sum() for each in rows])
+        self.grams = np.stack([design[selected].T @ design[selected] / selected.sum() for selected in rows])
+        self.moments = np.stack([design[selected].T @ values[selected] / selected.sum() for selected in rows])
         every = np.append(deviations, np.full(design.shape[1] - len(deviations), deviations[-1]))
         self.penalty = np.diag((noise / every) ** 2)
 
@@ -142,7 +142,7 @@ class Regression:
 
     def without_own_data_set(self) -> Floats:
         """Return what coefficients from the other data sets expect of each case, `[cases]`."""
-        grams, moments = (each.sum(0) - each for each in (self.grams, self.moments))
+        grams, moments = (parts.sum(0) - parts for parts in (self.grams, self.moments))
         coefficients = np.linalg.solve(grams + self.penalty, moments[..., None])[..., 0]
         return np.asarray(np.einsum("nc,nc->n", self.design, coefficients[self.data_sets]))
 

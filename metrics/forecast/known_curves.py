@@ -49,15 +49,15 @@ class KnownCurves:
 
     def where(self, chosen: Flags) -> KnownCurves:
         """Return some of the curves, by truth values `[curves]`."""
-        return KnownCurves(**{name: each if name in SHARED else each[chosen] for name, each in vars(self).items()})
+        return KnownCurves(**{name: value if name in SHARED else value[chosen] for name, value in vars(self).items()})
 
     @classmethod
     def join(cls, parts: Sequence[KnownCurves]) -> KnownCurves:
         """Return the curves of several parts with the same numbers of labels and thresholds."""
         return cls(
             **{
-                name: each if name in SHARED else np.concatenate([getattr(part, name) for part in parts])
-                for name, each in vars(parts[0]).items()
+                name: values if name in SHARED else np.concatenate([getattr(part, name) for part in parts])
+                for name, values in vars(parts[0]).items()
             }
         )
 

@@ -31,7 +31,7 @@ def bootstrap_counts(sizes: Sequence[int], resamples: int = RESAMPLES) -> Iterat
     for start in range(0, resamples, at_once):
         count = min(at_once, resamples - start)
         drawn = zip(generators, sizes, strict=True)
-        counts = np.hstack([each.multinomial(size, np.full(size, 1 / size), count) for each, size in drawn])
+        counts = np.hstack([generator.multinomial(size, np.full(size, 1 / size), count) for generator, size in drawn])
         yield counts.astype(np.min_scalar_type(counts.max()))
 
 
@@ -94,9 +94,9 @@ def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> F
     Returns:
         `[resamples, methods]`.
     """
-    most = max(each.shape[1] for each in values)
+    most = max(table.shape[1] for table in values)
     runs = np.concatenate(values, axis=1)
-    shares = np.concatenate([np.full(each.shape[1], most / each.shape[1]) for each in values])
+    shares = np.concatenate([np.full(table.shape[1], most / table.shape[1]) for table in values])
     # Counts are exact in 32 bits, and whole numbers are added several times as fast.
     is_whole = (shares == 1).all()
     summed, kind = (np.int32, np.float32) if is_whole else (np.float64, np.float64)
@@ -106,7 +106,7 @@ def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> F
     orders = np.argsort(runs, axis=1, kind="stable")
     ordered = np.take_along_axis(runs, orders, axis=1)
     steps = np.diff(ordered)
-    for part in (each[start : start + rows] for each in counts for start in range(0, len(each), rows)):
+    for part in (drawn[start : start + rows] for drawn in counts for start in range(0, len(drawn), rows)):
         weights = part if is_whole else part * shares
         averages = []
         for sorted_runs, step, order in zip(ordered, steps, orders, strict=True):
@@ -138,11 +138,11 @@ def probabilities_of_improvement(values: Sequence[Floats]) -> Floats:
     """
     added = 2 / len(values)
     means, centres, variances = [], [], []
-    for each in values:
-        one, other = each[:, None], each[None]
+    for table in values:
+        one, other = table[:, None], table[None]
         wins, ties = (one < other).sum(-1), (one == other).sum(-1)
-        count = each.shape[1] + 2 * added
-        means.append((wins + ties / 2) / each.shape[1])
+        count = table.shape[1] + 2 * added
+        means.append((wins + ties / 2) / table.shape[1])
         centres.append((wins + ties / 2 + added) / count)
         variances.append(((wins + ties / 4 + added) / count - centres[-1] ** 2) / count)
     centre = np.mean(centres, axis=0)

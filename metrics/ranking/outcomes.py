@@ -84,9 +84,9 @@ class Wins:
         kept = np.arange(len(self.decided)) != without
         won = (self.split if ties == "split" else self.last)[kept].sum(axis=0)
         decided = self.decided[kept].sum(axis=0)
-        known = decided > 0
-        rates = np.where(known, 100 * won.T / np.maximum(decided, 1), np.nan)
-        average = rates[:, known].mean(axis=1) if known.any() else rates[:, 0]
+        is_decided = decided > 0
+        rates = np.where(is_decided, 100 * won.T / np.maximum(decided, 1), np.nan)
+        average = rates[:, is_decided].mean(axis=1) if is_decided.any() else rates[:, 0]
         return np.column_stack([rates, average])
 
     def percent_without_each(self, ties: Ties) -> Floats:
@@ -105,8 +105,7 @@ def round_to_100(percentages: Sequence[float] | Floats) -> list[int]:
     The method of largest remainders: all are rounded down, and those that lost most get one each until the sum is 100.
     """
     exact = np.asarray(percentages, dtype=np.float64)
-    # A sum of shares such as 29.999999999999996 is 30.
-    down = np.floor(exact + 1e-9)
+    down = np.floor(exact)
     missing = round(float(exact.sum() - down.sum()))
     largest = np.argsort(-(exact - down), kind="stable")[:missing]
     down[largest] += 1
@@ -202,9 +201,9 @@ class MeanAgreement:
 
     def add_means(self, means: Floats, pairs: NDArray[np.int64]) -> None:
         """Add groups by the mean over the pairs of each, NaN where there is none, and the number of pairs."""
-        known = np.isfinite(means)
-        self.total += float(means[known].sum())
-        self.groups += int(known.sum())
+        is_defined = np.isfinite(means)
+        self.total += float(means[is_defined].sum())
+        self.groups += int(is_defined.sum())
         self.pairs += int(pairs.sum())
 
     def __add__(self, other: MeanAgreement) -> MeanAgreement:
@@ -236,9 +235,9 @@ class AgreementsByTarget:
 
     def add(self, means: Floats) -> None:
         """Add the means of `group_agreements` of each target's groups, `[t, groups]`."""
-        known = np.isfinite(means)
-        self.total += np.where(known, means, 0).sum(axis=1)
-        self.groups += known.sum(axis=1)
+        is_defined = np.isfinite(means)
+        self.total += np.where(is_defined, means, 0).sum(axis=1)
+        self.groups += is_defined.sum(axis=1)
 
     def means(self) -> Floats:
         """Compute the mean over each target's groups, `[t]`, NaN where there are none."""
@@ -304,7 +303,7 @@ def over_pools(batches: Sequence[Batch], pools: Pools) -> tuple[Floats, NDArray[
         Means by target and measure, `[t, e]`, NaN where there is no pair, and the number of pairs, `[t, e]`.
     """
     vectors, defined = (np.stack([getattr(batch, name) for batch in batches]) for name in ("vectors", "defined"))
-    # Of all pools, the same share has an outcome as of those drawn. What it corrects vanishes long before 10^18.
+    # The same share of all pools has an outcome as of the drawn ones. The correction vanishes long before 10^18.
     studied = pools.count * len(batches) / pools.batches
     population = min(pools.all, 10**18) * (defined.sum(axis=0) / studied)
     return agreements_across(vectors, defined, population)

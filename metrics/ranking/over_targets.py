@@ -15,7 +15,7 @@ from headstart.metrics.sample_efficiency.scores import holm, sign_patterns, t_in
 # Targets from which the t distribution is used, and from which there are intervals.
 FEWEST_FOR_T, FEWEST = 8, 6
 LEVEL = 0.05
-# Values that differ by no more differ by rounding errors.
+# Differences up to this are rounding errors.
 SAME = 1e-12
 
 
@@ -81,17 +81,17 @@ def respread(values: Floats, resampled: Floats, counts: Floats) -> Floats:
         resampled: The values in each resample, `[resamples, t]`.
         counts: How often each target is in each resample, `[resamples, t]`.
     """
-    known = np.isfinite(values)
-    count = int(known.sum())
-    if count < FEWEST or np.ptp(values[known]) <= SAME:
+    is_defined = np.isfinite(values)
+    count = int(is_defined.sum())
+    if count < FEWEST or np.ptp(values[is_defined]) <= SAME:
         return values
 
-    weights = counts * (known & np.isfinite(resampled))
+    weights = counts * (is_defined & np.isfinite(resampled))
     total = weights.sum(axis=1)
     means = np.where(weights > 0, weights * resampled, 0.0).sum(axis=1)[total > 0] / total[total > 0]
     # Means of resamples vary by (t - 1) / t of the variance of a mean.
     error = means.std(ddof=1) * (count / (count - 1)) ** 0.5
-    mean, own_error = values[known].mean(), values[known].std(ddof=1) / count**0.5
+    mean, own_error = values[is_defined].mean(), values[is_defined].std(ddof=1) / count**0.5
     return np.asarray(mean + (values - mean) * error / own_error)
 
 
@@ -118,9 +118,9 @@ def find_best(values: Floats) -> BestMetrics:
     Args:
         values: Values `[m, t]`, higher being better, NaN where undefined.
     """
-    known = np.isfinite(values)
-    with_values = known.any(axis=0)
-    compared = known.sum(axis=1) == max(with_values.sum(), 1)
+    is_defined = np.isfinite(values)
+    with_values = is_defined.any(axis=0)
+    compared = is_defined.sum(axis=1) == max(with_values.sum(), 1)
     best, tied = np.zeros_like(compared), np.zeros_like(compared)
     if compared.sum() > 1:
         complete = values[compared][:, with_values]

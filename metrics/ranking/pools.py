@@ -17,7 +17,7 @@ MOST_POOLS = 1_000_000
 DRAWN, FEWER, LARGE = 10_000, 1_000, 25_000_000
 # Independent batches of drawn pools, whose differences are the standard error.
 BATCHES = 40
-# Integers that every reader of JSON keeps; larger numbers are told by their power of ten.
+# Integers that every reader of JSON keeps; of larger ones, their power of ten is stored.
 EXACT = 2**53
 
 # Pools `[pools, k]`, and the batch of each, `[pools]`, in ascending order.

@@ -124,7 +124,7 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
     measured = np.empty((members.shape[1], len(MEASURES), len(x)))
     for metric, values in enumerate(x):
         x_signs = _signs(values)
-        # By source: the other members that it is ranked alike with, less those it is not; those it is not tied with.
+        # Of each source: members ranked alike with it by both, less the others; and members that it is not tied with.
         counts = _multiply(x_signs * y_signs, inside), _untied(x_signs, inside, len(members)), y_untied
         # Scores decide between sources with the same performance alone.
         by_score, by_performance = _weights(inside, values, y), y_weights if y_distinct else _weights(inside, y, values)

@@ -11,7 +11,7 @@ from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEAS
 
 # Sources up to which all rankers are measured at once, by matrices of sources by sources.
 MOST_AT_ONCE = 500
-# Correlations that differ by less differ by rounding errors, and so do scores that differ by less of the largest.
+# Smaller differences of correlations, and of scores relative to the largest, are rounding errors.
 SAME, SAME_SCORE = 1e-12, 1e-10
 
 
@@ -80,7 +80,8 @@ def _measure(scores: Floats, performances: Floats) -> Floats:
     """Measure rankers `[r, n]` on one target, `[r, e]`."""
     if len(performances) <= MOST_AT_ONCE:
         return np.asarray(measure_pools(scores, performances, np.arange(len(performances))[None])[0].T)
-    return np.array([[each.compute(row, performances) for each in EVALUATION_MEASURES.values()] for row in scores])
+    measures = EVALUATION_MEASURES.values()
+    return np.array([[measure.compute(row, performances) for measure in measures] for row in scores])
 
 
 def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> float:
@@ -125,7 +126,7 @@ def mean_spearman(performances: Floats, known: Flags) -> float:
     kinds, kind = np.unique(known, axis=1, return_inverse=True)
     for one, other in combinations_with_replacement(range(kinds.shape[1]), 2):
         both = kinds[:, one] & kinds[:, other]
-        first, second = (_directions(performances[both][:, kind == each]) for each in (one, other))
+        first, second = (_directions(performances[both][:, kind == group]) for group in (one, other))
         if one == other:
             total += (float((first.sum(axis=1) ** 2).sum()) - first.shape[1]) / 2
             pairs += first.shape[1] * (first.shape[1] - 1) // 2

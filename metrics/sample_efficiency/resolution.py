@@ -89,8 +89,8 @@ def _count(tests: Sequence["_Test"], patterns: Patterns, with_levels: bool) -> N
         np.matmul(values, signs.T.astype(values.dtype, copy=False), out=sums)
 
     ends = np.cumsum([test.methods for test in tests])
-    for test, own in zip(tests, np.split(flipped, ends[:-1]), strict=True):
-        test.count(own, with_levels)
+    for test, of_test in zip(tests, np.split(flipped, ends[:-1]), strict=True):
+        test.count(of_test, with_levels)
 
 
 class _Test:
@@ -107,9 +107,9 @@ class _Test:
         first, second = np.triu_indices(self.methods, 1)
         scale = np.sqrt(((values[first] - values[second]) ** 2).sum(-1))
         apart = (scale > 0) & (self.orderings > 1)
-        first, second, scale = (each[apart] for each in (first, second, scale))
+        first, second, scale = (values_of_pairs[apart] for values_of_pairs in (first, second, scale))
 
-        # Small numbers, so that 32 bits are exact for whole numbers, such as samples, and enough for others.
+        # Small numbers: 32 bits are exact for whole ones, such as samples, and enough for others.
         values = values - values[0]
         sums = values.sum(-1).astype(np.float32)
         observed = np.abs(sums[first] - sums[second]) / scale
@@ -165,7 +165,7 @@ class _Test:
         steps = np.arange(len(self.estimated))
         # A pair that differs more has no larger p value.
         adjusted = np.maximum.accumulate(self.estimated[::-1])[::-1]
-        # A pair is open that decided pairs do not keep from significance.
+        # A pair is open unless a decided pair keeps it from significance.
         refused = np.flatnonzero(self.decided & (self.estimated >= LEVEL))
         is_open = (steps > refused.max(initial=-1)) & (steps < self.open)
         p_values, significant, undecided = map(self._matrix, (adjusted, steps >= self.open, is_open), (1, False, False))
@@ -217,7 +217,7 @@ def maximal_groups(differ: Flags) -> list[list[int]]:
     for first, second in np.argwhere(np.triu(differ)).tolist():
         both = {group for group in groups if first in group and second in group}
         groups -= both
-        for smaller in sorted((group - {each} for group in both for each in (first, second)), key=len, reverse=True):
+        for smaller in sorted((group - {index} for group in both for index in (first, second)), key=len, reverse=True):
             if not any(smaller <= group for group in groups):
                 groups.add(smaller)
         if len(groups) > MOST_GROUPS:
@@ -260,7 +260,7 @@ def orderings_needed(differences: Floats, levels: Floats) -> list[int | None]:
     if len(differences) < 2:
         return [None] * differences.shape[1]
     power = np.array([_power(differences, levels, n) for n in _simulated()])
-    return [_first_above(each) for each in power.T]
+    return [_first_above(column) for column in power.T]
 
 
 def _simulated() -> list[int]:

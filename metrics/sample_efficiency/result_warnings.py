@@ -37,7 +37,7 @@ def photo_warnings(protocol: Mapping[str, Any]) -> list[str]:
     warnings = []
     for key, (fault, sign) in {**PHOTOS, "callbacks": CALLBACKS}.items():
         if photos := protocol.get(key):
-            named = [each if isinstance(each, str) else sign.join(map(str, each)) for each in [*photos][:MOST_NAMED]]
+            named = [item if isinstance(item, str) else sign.join(map(str, item)) for item in [*photos][:MOST_NAMED]]
             listed = ", ".join([*named, *["…"] * (len(photos) > MOST_NAMED)])
             warnings.append(f"{len(photos)} {fault}: {listed}.")
     return warnings

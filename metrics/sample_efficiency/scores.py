@@ -77,13 +77,13 @@ def mean_of_means(groups: Sequence[Floats], level: float = 0.95) -> tuple[float,
     Returns:
         Mean, lower and upper end; the ends are NaN where a group has fewer than two values.
     """
-    mean = float(np.mean([each.mean() for each in groups]))
+    mean = float(np.mean([group.mean() for group in groups]))
     if min(map(len, groups)) < 2:
         return mean, float("nan"), float("nan")
-    variances = np.array([each.var(ddof=1) / len(each) for each in groups])
+    variances = np.array([group.var(ddof=1) / len(group) for group in groups])
     if not variances.any():
         return mean, mean, mean
-    freedom = variances.sum() ** 2 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, groups, strict=True))
+    freedom = variances.sum() ** 2 / sum(v**2 / (len(group) - 1) for v, group in zip(variances, groups, strict=True))
     half = t_half_width(float(variances.sum()) ** 0.5 / len(groups), freedom, level)
     return mean, mean - half, mean + half
 

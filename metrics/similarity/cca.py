@@ -144,4 +144,4 @@ def _projection_weighted(x: Columns, y: Columns) -> float:
     (x_basis, x_coordinates), (y_basis, y_coordinates) = x, y
     left, correlations, right = namespace(x_basis).linalg.svd(x_basis.T @ y_basis, full_matrices=False)
     weights = (abs(left.T @ x_coordinates).sum(1), abs(right @ y_coordinates).sum(1))
-    return sum(float(each @ correlations) / float(each.sum()) for each in weights) / 2
+    return sum(float(weight @ correlations) / float(weight.sum()) for weight in weights) / 2

@@ -136,8 +136,8 @@ class CentredEmbedding:
         values /= norm
         if not np.isfinite(float(values.sum())):
             raise ValueError(f"{self.name}: contains NaN or infinity")
-        given = self.values[:]
-        highest = max(abs(float(given.max())), abs(float(given.min())))
+        rows = self.values[:]
+        highest = max(abs(float(rows.max())), abs(float(rows.min())))
         n, d = values.shape
         return values, precision(self.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 
@@ -232,9 +232,9 @@ class UnitRows(CentredEmbedding):
         Raises:
             ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
         """
-        given = self.values[rows]
-        values = workspace.take(self.mean, *given.shape)
-        values[:] = given
+        uncentred = self.values[rows]
+        values = workspace.take(self.mean, *uncentred.shape)
+        values[:] = uncentred
 
         largest = abs(values).max(1) if isinstance(values, np.ndarray) else abs(values).amax(1)
         if self.correlated:

@@ -73,9 +73,9 @@ def jackknife(embeddings: Sequence[CentredEmbedding], products: GramProducts) ->
         sums, squares, joint = without(embeddings, products, biased)
 
     width = float(stdtrit(n - 1, (1 + COVERAGE) / 2)) if n > 3 else np.nan
-    each = width * np.sqrt(np.maximum(squares - sums**2 / n, 0) * (n - 1) / n)
-    np.fill_diagonal(each, 0)
-    low, high = np.clip([biased - each, biased + each], 0, 1)
+    half_width = width * np.sqrt(np.maximum(squares - sums**2 / n, 0) * (n - 1) / n)
+    np.fill_diagonal(half_width, 0)
+    low, high = np.clip([biased - half_width, biased + half_width], 0, 1)
     if m == 1:
         return CkaIntervals(low, high, (np.nan, np.nan))
 
@@ -102,8 +102,8 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
         diagonals = to_host(namespace(stripe).stack([stripe[r, :, start + r] for r in range(len(stripe))]))
         outer = diagonals[:, :, None] * diagonals[:, None, :]
         without = _without(products.grams, by_row, outer, n)
-        own = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
-        norms = np.sqrt(own)  # before multiplying: products of two self terms may be 0 or infinite
+        self_terms = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
+        norms = np.sqrt(self_terms)  # before multiplying: products of two self terms may be 0 or infinite
 
         differences = without / (norms[:, :, None] * norms[:, None, :]) - biased
         sums += differences.sum(axis=0)

@@ -30,11 +30,11 @@ from headstart.metrics.similarity.permutation_moments import mean_and_variance, 
 LEVEL = 0.95
 # With a smaller skewness, the gamma distribution equals the normal one, and its shape exceeds the range of SciPy.
 SYMMETRIC = 1e-4
-# Beyond this skewness by the row lengths alone, or this one altogether, permutations are drawn. Leading directions of
-# normal rows make at most 2.83, the skewness of a chi-squared distribution of one degree of freedom; a few rows that
-# share a direction make more, and none of them need be long. Of 1,490 simulated pairs of 20 to 200 rows
-# (normal, Student's t, log-normal, rectified, clustered, with outliers), p is off by more than 0.1 somewhere in 18 of
-# the 390 short of both, by at most 0.2; and in 86 of the 117 that the row lengths alone let pass, by up to 0.49.
+# Permutations are drawn where the row lengths alone make a skewness above the first limit, or all rows one above the
+# second. Leading directions of normal rows make at most 2.83, the skewness of a chi-squared distribution of one degree
+# of freedom. A few rows that share a direction make more, and none of them need be long. Of 1,490 simulated pairs of 20
+# to 200 rows (normal, Student's t, log-normal, rectified, clustered, with outliers), 390 lie below both limits. In 18
+# of them p is off by more than 0.1, by at most 0.2. In 86 of the 117 above the second limit alone, by up to 0.49.
 OUTLYING = 0.5
 SKEWED = 2.5
 
@@ -140,9 +140,9 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
 
     outlying = (of_lengths > OUTLYING) | (null_skewness > SKEWED)
     np.fill_diagonal(outlying, val=False)
-    chosen = np.flatnonzero(outlying.any(axis=0)).tolist()
-    part = np.ix_(chosen, chosen)
-    drawn = drawn_tails([read[i] for i in chosen], biased[part], level) if chosen else None
+    drawn_rows = np.flatnonzero(outlying.any(axis=0)).tolist()
+    part = np.ix_(drawn_rows, drawn_rows)
+    drawn = drawn_tails([read[i] for i in drawn_rows], biased[part], level) if drawn_rows else None
     if drawn is not None:
         p[part], quantile[part] = (
             np.where(outlying[part], new, old[part]) for new, old in zip(drawn, (p, quantile), strict=True)

@@ -48,7 +48,7 @@ def drawn_tails(embeddings: Sequence[CentredEmbedding], cka: Floats, level: floa
     values = permuted_cka(embeddings, orders)
     tails = (values > cka - TIE).mean(axis=0), np.quantile(values, level, axis=0, method="inverted_cdf")
     # The other order of a pair has the inverse permutations. With both, no order of the embeddings matters.
-    p, quantile = ((each + each.T) / 2 for each in tails)
+    p, quantile = ((tail + tail.T) / 2 for tail in tails)
     return p, np.minimum(quantile, 1)
 
 

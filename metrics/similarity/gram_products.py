@@ -54,15 +54,15 @@ class GramProducts:
         with np.errstate(over="ignore", invalid="ignore"):
             hsic = self.hsic(debiased)
 
-        for name, biased, own in zip(names, self.grams.diagonal(), hsic.diagonal(), strict=True):
-            if not math.isfinite(own):
+        for name, biased, itself in zip(names, self.grams.diagonal(), hsic.diagonal(), strict=True):
+            if not math.isfinite(itself):
                 msg = f"{name}: contains NaN or infinity, or values whose fourth powers exceed float64"
             elif biased < SMALLEST:
                 msg = f"{name}: CKA is undefined where all rows are equal (up to differences of 1e-73)"
-            elif own <= DEGENERATE * biased:
+            elif itself <= DEGENERATE * biased:
                 msg = (
                     f"{name}: debiased CKA is undefined or lost to rounding: the debiased HSIC of the embedding "
-                    f"with itself is {own / biased:.0e} of the biased one, and more than {DEGENERATE} is needed; "
+                    f"with itself is {itself / biased:.0e} of the biased one, and more than {DEGENERATE} is needed; "
                     "rows are equidistant, or equal but for one that lies far away"
                 )
             else:

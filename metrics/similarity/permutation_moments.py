@@ -72,9 +72,9 @@ def mean_and_variance(products: GramProducts) -> tuple[Floats, Floats]:
     n, squares = products.n, products.grams.diagonal()
     traces = products.traces / np.sqrt(squares)
     remaining = 1 - traces**2 / (n - 1)
-    own = products.diagonals.diagonal() / squares - traces**2 / n
+    self_terms = products.diagonals.diagonal() / squares - traces**2 / n
     constant = remaining <= DEGENERATE
-    variance = np.maximum(_expectation(n, SECOND, np.stack([own, remaining], axis=1)), 0)
+    variance = np.maximum(_expectation(n, SECOND, np.stack([self_terms, remaining], axis=1)), 0)
     variance[constant] = variance[:, constant] = 0
     return np.outer(traces, traces) / (n - 1), variance
 
@@ -94,10 +94,10 @@ def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> 
         The skewness, and the contribution of the row lengths alone; symmetric, 0 where the variance is 0.
     """
     squares = products.grams.diagonal()
-    scales, *each = np.array([_cubic_sums(x, own) for x, own in zip(embeddings, squares, strict=True)]).T
+    scales, *terms = np.array([_cubic_sums(x, square) for x, square in zip(embeddings, squares, strict=True)]).T
     norms = scales * np.sqrt(squares)
     _, variance = mean_and_variance(products)
-    n, cubes = products.n, np.stack(each, axis=1) / norms[:, None] ** 3
+    n, cubes = products.n, np.stack(terms, axis=1) / norms[:, None] ** 3
     third = _expectation(n, THIRD, cubes)
     of_lengths = n / ((n - 1) * max(n - 2, 1)) * np.outer(cubes[:, 0], cubes[:, 0])
     whole, part = (
@@ -194,7 +194,7 @@ def _trace_of_cube(symmetric: Array) -> float:
 
 def _sample_rows(x: CentredEmbedding, scale: float) -> Array:
     """Sample rows, or take all where they are few, and scale them by the root of their Gram matrix's factor."""
-    chosen = np.sort(np.random.default_rng(SEED).choice(x.n, ROWS, replace=False)) if x.n > ROWS else slice(None)
-    rows = x.centred(chosen, Workspace())
+    sampled = np.sort(np.random.default_rng(SEED).choice(x.n, ROWS, replace=False)) if x.n > ROWS else slice(None)
+    rows = x.centred(sampled, Workspace())
     rows *= math.sqrt(scale)
     return rows

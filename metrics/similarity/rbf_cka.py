@@ -55,7 +55,7 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
     read = read_embeddings(embeddings)
     n, m = read[0].n, len(read)
     lengths = [_squared_lengths(x) for x in read]
-    exponents = [-0.5 / (fraction * _median_distance(*each)) ** 2 for each in zip(read, lengths, strict=True)]
+    exponents = [-0.5 / (fraction * _median_distance(*pair)) ** 2 for pair in zip(read, lengths, strict=True)]
 
     # The kernel less its value at the median distance: centring removes constants, and where the kernel is nearly
     # constant, as for large fractions, the difference keeps all digits.

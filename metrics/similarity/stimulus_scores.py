@@ -47,9 +47,9 @@ class StimulusScores(SubsetScores):
             raise ValueError(f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2")
         super().__init__(len(embeddings[0]))
         self._embeddings = embeddings
-        read = [CentredEmbedding.read(each, f"embeddings[{i}]", debiased=False) for i, each in enumerate(embeddings)]
-        self._means = [each.mean for each in read]
-        self._norms = [_mean_norm(each, mean) for each, mean in zip(embeddings, self._means, strict=True)]
+        read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased=False) for i, x in enumerate(embeddings)]
+        self._means = [embedding.mean for embedding in read]
+        self._norms = [_mean_norm(embedding, mean) for embedding, mean in zip(embeddings, self._means, strict=True)]
         self._candidate_rows: list[NDArray[np.floating]] = []
         self._members: Indices = np.arange(0)
         # Rows and Gram matrices of the members, from the mean of all stimuli.
@@ -95,24 +95,24 @@ class StimulusScores(SubsetScores):
         if np.array_equal(members, self._members):
             return
         places = {stimulus: place for place, stimulus in enumerate(self._members.tolist())}
-        known = np.array([places.get(stimulus, -1) for stimulus in members.tolist()])
-        kept, fresh = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
+        earlier = np.array([places.get(stimulus, -1) for stimulus in members.tolist()])
+        kept, fresh = np.flatnonzero(earlier >= 0), np.flatnonzero(earlier < 0)
 
         inner = np.empty((len(self._inner), len(members), len(members)))
-        inner[:, kept[:, None], kept] = self._inner[:, known[kept][:, None], known[kept]]
+        inner[:, kept[:, None], kept] = self._inner[:, earlier[kept][:, None], earlier[kept]]
         rows: list[NDArray[np.floating]] = []
         for gram, before, new in zip(inner, self._member_rows, self._rows(members[fresh], np.float64), strict=True):
-            each = np.empty((len(members), before.shape[1]))
-            each[kept], each[fresh] = before[known[kept]], new
-            gram[fresh] = new @ each.T
+            rows_of_model = np.empty((len(members), before.shape[1]))
+            rows_of_model[kept], rows_of_model[fresh] = before[earlier[kept]], new
+            gram[fresh] = new @ rows_of_model.T
             gram[:, fresh] = gram[fresh].T
-            rows.append(each)
+            rows.append(rows_of_model)
 
         self._members, self._member_rows, self._inner = members.copy(), rows, inner
         means = inner.mean(axis=2)
         self._grams = inner - means[:, None] - means[:, :, None] + means.mean(axis=1)[:, None, None]
-        flat, own = self._grams.reshape(len(inner), -1), np.einsum("mst,mst->m", inner, inner)
-        self._products, self._smallest = flat @ flat.T, np.maximum(VANISHING, CANCELLED * own)
+        flat, squares = self._grams.reshape(len(inner), -1), np.einsum("mst,mst->m", inner, inner)
+        self._products, self._smallest = flat @ flat.T, np.maximum(VANISHING, CANCELLED * squares)
 
     def _rows(self, stimuli: Indices, kind: type[np.floating]) -> list[NDArray[np.floating]]:
         parts = zip(self._embeddings, self._means, self._norms, strict=True)
@@ -141,13 +141,13 @@ class MeasuredStimuli(SubsetScores):
     def score(self, members: Indices) -> float:
         """Return the score on a subset."""
         try:
-            return 1 - mean_over_pairs(self._measure.pairwise([each[members] for each in self._embeddings])[0])
+            return 1 - mean_over_pairs(self._measure.pairwise([rows[members] for rows in self._embeddings])[0])
         except ValueError:
             return UNDEFINED
 
     def joining(self, members: Indices, positions: Indices) -> Floats:
         """Return the scores with each of some candidates."""
-        return np.array([self.score(np.append(members, each)) for each in self.candidates[positions]])
+        return np.array([self.score(np.append(members, candidate)) for candidate in self.candidates[positions]])
 
     def leaving(self, members: Indices) -> Floats:
         """Return the scores without each of the members."""

@@ -78,7 +78,7 @@ class TransferabilityMetric:
     def defaults(self) -> dict[str, Any]:
         """The options that the function has, with their defaults."""
         parameters = inspect.signature(self.function).parameters
-        return {name: each.default for name, each in parameters.items() if name not in (*ARGUMENTS, *self.data)}
+        return {name: option.default for name, option in parameters.items() if name not in (*ARGUMENTS, *self.data)}
 
     def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
         """Compute the score of one source model on one target, or its terms."""

@@ -105,7 +105,7 @@ class FeatureStatistics:
     @cached_property
     def uncentred_spectrum(self) -> Spectrum:
         """Spectrum of the Gram matrix of the features as they are."""
-        # Beside a large mean a Gram matrix rounds the spread off, which the features themselves still hold.
+        # Beside a large mean, rounding of a Gram matrix removes the spread; the features themselves still have it.
         if self.samples * float((self.mean**2).sum()) > MEAN_SHARE * float(self.gram.diagonal().sum()):
             return self._decompose_rows()
         if self.dimensions <= self.samples:
@@ -244,7 +244,7 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     if rows.size < SMALL:
         return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
     # A tenth of the time of numpy.add.reduceat, which goes along columns; of few rows that is faster.
-    return np.stack([rows[each].sum(0) for each in class_slices(class_sizes)])
+    return np.stack([rows[part].sum(0) for part in class_slices(class_sizes)])
 
 
 def _check_magnitude(values: Array) -> None:

@@ -12,7 +12,7 @@ NEIGHBOURS = 20
 TEMPERATURE = 0.07
 # Similarities in memory at the same time.
 BLOCK = 2**22
-# Similarities and votes that differ by less differ by rounding errors.
+# Smaller differences of similarities and votes are rounding errors.
 SAME = 1e-12
 
 

@@ -9,9 +9,9 @@ from headstart.metrics.sample_efficiency.scores import holm
 from headstart.metrics.transferability.linear_probe import sample_folds
 
 LEVEL = 0.95
-# Scores, relative and absolute, that differ by less differ by rounding errors.
+# Smaller differences of scores, relative or absolute, are rounding errors.
 SAME = 1e-10
-# Of a metric that does not depend on a random start.
+# The starts of a metric without random starts.
 NO_STARTS: Floats = np.empty(0)
 
 

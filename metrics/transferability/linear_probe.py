@@ -13,7 +13,7 @@ GRADIENT_TOLERANCE = 1e-7
 ITERATIONS = 1000
 # The mean of p (1 - p) that scales are set for; iterations are nearly the same for 0.01 to 0.25.
 CURVATURE = 0.02
-# A share of the loss that is far above the rounding of float32; a step that lowers the loss less is of float64.
+# The steps in float32 end where the loss falls by less than this share, which is far above their rounding.
 COARSE = 1e-6
 
 

@@ -86,6 +86,6 @@ def prepare_n_leep(
 
     def score(kept: Flags) -> Floats:
         indices, sizes = like(np.flatnonzero(kept), rows), np.bincount(statistics.labels[kept])
-        return np.array([expected_log_prediction(each[indices], sizes) for each in responsibilities])
+        return np.array([expected_log_prediction(probabilities[indices], sizes) for probabilities in responsibilities])
 
     return score

@@ -47,7 +47,7 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
     shrinkage = max(math.exp(-float(variances.sum())), discriminants.LEAST_SHRINKAGE)
 
     probabilities, _ = discriminants.class_probabilities(rows, statistics, rows.shape[1], shrinkage)
-    spread = sum(_nuclear_norm(probabilities[each]) for each in statistics.class_rows)
+    spread = sum(_nuclear_norm(probabilities[members]) for members in statistics.class_rows)
     near = float(discriminants.of_own_class(probabilities, statistics).mean())
     return _nuclear_norm(discriminants.along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
 

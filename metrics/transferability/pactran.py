@@ -14,7 +14,7 @@ from headstart.metrics.transferability.variants import Variant, check_choice
 # Two of the grid that the paper searches.
 PENALTY_SHARE = 1.0
 PRIOR_VARIANCE = 10.0
-# The Hessian depends on the weights in the first order, where an accuracy hardly does.
+# The Hessian depends on the weights in the first order, so they must be more precise than for an accuracy.
 TOLERANCE = 1e-8
 # The score then changes by less than about 1e-6 of itself.
 LOSS_TOLERANCE = 1e-11

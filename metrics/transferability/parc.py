@@ -11,9 +11,9 @@ from headstart.metrics.transferability.variants import Variant, check_choice
 
 # Pairs, which are ranked, grow with the square of the samples.
 PROBES = 2000
-# Distances that differ by less differ by rounding errors.
+# Smaller differences of distances are rounding errors.
 DIGITS = 12
-# Features with a smaller share of the largest standard deviation differ by rounding errors.
+# Features whose standard deviation is a smaller share of the largest one vary by rounding errors alone.
 LEAST_SPREAD = 1e-12
 
 

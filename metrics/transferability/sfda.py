@@ -33,12 +33,12 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     rows, axes = discriminants.rows_and_axes(statistics)
     probabilities, shrinkage = discriminants.class_probabilities(rows, statistics, statistics.dimensions, axes=axes)
 
-    own = discriminants.of_own_class(discriminants.softmax(probabilities), statistics)[:, None]
+    of_own_class = discriminants.of_own_class(discriminants.softmax(probabilities), statistics)[:, None]
     means = statistics.class_sums(rows) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
     mixed = namespace(rows).empty_like(rows)
     for other, members in zip(others, statistics.class_rows, strict=True):
-        mixed[members] = own[members] * rows[members] + (1 - own[members]) * other
+        mixed[members] = of_own_class[members] * rows[members] + (1 - of_own_class[members]) * other
 
     probabilities, _ = discriminants.class_probabilities(mixed, statistics, statistics.dimensions, shrinkage, axes)
     return float(discriminants.of_own_class(probabilities, statistics).mean())

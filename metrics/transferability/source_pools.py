@@ -4,7 +4,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Floats
 
-# Terms, relative and absolute, that differ by less differ by rounding errors.
+# Smaller differences of terms, relative or absolute, are rounding errors.
 SAME = 1e-10
 
 

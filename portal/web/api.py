@@ -166,7 +166,7 @@ def is_stalled(session: Session, now: datetime) -> bool:
     waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
     due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))
     signs = or_(ScoringRow.ended > since, ScoringRow.lease_until > since)
-    is_due, has_sign = (session.scalar(select(ScoringRow.id).where(each).limit(1)) for each in (due, signs))
+    is_due, has_sign = (session.scalar(select(ScoringRow.id).where(condition).limit(1)) for condition in (due, signs))
     return is_due is not None and has_sign is None
 
 
@@ -174,6 +174,6 @@ def _free_bytes(settings: Settings) -> dict[str, int]:
     """Return the free bytes on the disks of the folder of the portal's data and of the cache."""
     folders = {"data": settings.folder.absolute(), "cache": settings.extraction.cache.absolute()}
     return {
-        name: shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
+        name: shutil.disk_usage(next(existing for existing in (folder, *folder.parents) if existing.exists())).free
         for name, folder in folders.items()
     }

@@ -65,7 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(api.router)
     app.include_router(api.monitoring)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
-    # The last one: its form for either team of the contract has an address of one part, whatever that is.
+    # Last, because the address of its form is one part, whatever that is.
     app.include_router(pages.router)
 
     @app.middleware("http")

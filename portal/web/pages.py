@@ -135,18 +135,18 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         uploaded = await upload.read() if isinstance(upload, UploadFile) and upload.filename else None
         picked, is_check = [str(name) for name in form.getlist("models")], form.get("action") == "check"
 
-    given: dict[str, Any] = {"document": pasted, "picked": picked}
+    entered: dict[str, Any] = {"document": pasted, "picked": picked}
     contents = [pasted.encode()] if pasted.strip() else []
     contents += [] if uploaded is None else [uploaded]
     contents += [json.dumps({KEYS["blue"]: picked}).encode()] if picked else []
     if len(contents) != 1:
         mistake = "Give one document: choose a file, paste its text, or pick models."
-        return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **given)
+        return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **entered)
     if is_check:
         problems = await portal.check(request, visitor, track, contents[0])
         # Browsers do not send a file again that they have sent.
-        given["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
-        return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **given)
+        entered["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
+        return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **entered)
     receipt = await portal.submit(request, visitor, track, contents[0])
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
@@ -158,10 +158,10 @@ def _form(
     rules = portal.challenge.rules(track)
     if rules is None:
         raise HTTPException(404, f"This challenge has no {track.title()} Team.")
-    own = (SubmissionRow.team_id == (team and team.id), SubmissionRow.track == track, counts_against_quota())
+    of_team = (SubmissionRow.team_id == (team and team.id), SubmissionRow.track == track, counts_against_quota())
     with portal.database.reading() as session:
         state = portal.find_state(session)
-        times = session.scalars(select(SubmissionRow.received).where(*own)).all()
+        times = session.scalars(select(SubmissionRow.received).where(*of_team)).all()
 
     today = count_on_day(portal.challenge, times, datetime.now(UTC))
     context = {"track": track, "rules": rules, "state": state, "earlier": len(times), "today": today, **given}

@@ -18,7 +18,7 @@ def run(values: dict[int, 4]) -> float:
     values.sort()
     if len(values) < LIMIT and True:
         raise ValueError(f"{len(values) + 5} values")
-    return values[0] * 2
+    return next(zip(values, strict=True))[0] * 2
 '''
 
 
@@ -26,19 +26,19 @@ def test_each_line_is_changed_and_restored(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(mutations, "ROOT", tmp_path)
     path = tmp_path / "code.py"
     path.write_text(CODE)
-    found = list(mutations.mutations(path))
-    assert sorted((each.line, each.after.strip()) for each in found) == [
+    changes = list(mutations.mutations(path))
+    assert sorted((change.line, change.after.strip()) for change in changes) == [
         (2, "LIMIT = 4"),
         (6, "pass"),
         (7, "if len(values) < LIMIT and False:"),
         (7, "if len(values) <= LIMIT and True:"),
-        (9, "return values[0] * 3"),
-        (9, "return values[0] / 2"),
-        (9, "return values[1] * 2"),
+        (9, "return next(zip(values, strict=True))[0] * 3"),
+        (9, "return next(zip(values, strict=True))[0] / 2"),
+        (9, "return next(zip(values, strict=True))[1] * 2"),
     ]
 
     def interrupt() -> None:
-        with mutations.mutated(found[0]):
+        with mutations.mutated(changes[0]):
             assert path.read_text() == CODE.replace("LIMIT = 3", "LIMIT = 4")
             raise KeyboardInterrupt
 

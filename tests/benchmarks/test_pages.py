@@ -61,6 +61,6 @@ def test_the_pages_have_every_benchmark(page: str, pages: Any) -> None:
         "speed": pages.speeds.SECTIONS,
         "coverage": {pages.title_of(module): module.BENCHMARKS for module in pages.COVERAGE},
     }[page]
-    found = [each for benchmarks in sections.values() for each in benchmarks]
-    assert [each.__name__ for each in found if f"`{each.__name__}`" not in text] == []
-    assert [title for title in [*sections, *map(pages.title_of, found)] if title not in text] == []
+    every = [benchmark for benchmarks in sections.values() for benchmark in benchmarks]
+    assert [benchmark.__name__ for benchmark in every if f"`{benchmark.__name__}`" not in text] == []
+    assert [title for title in [*sections, *map(pages.title_of, every)] if title not in text] == []

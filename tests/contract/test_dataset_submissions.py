@@ -125,7 +125,7 @@ def test_name_and_revision_reach_the_hub(tmp_path: Path, read: Read, monkeypatch
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     for source in ("hf://team/entry", "hf://datasets/team/entry@v2"):
-        assert [each.image_identifier for each in read(source).stimuli] == ["4.png", "0.png", "2.png"]
+        assert [stimulus.image_identifier for stimulus in read(source).stimuli] == ["4.png", "0.png", "2.png"]
     assert requests == [("team/entry", None), ("team/entry", "v2")]
 
 

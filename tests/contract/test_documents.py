@@ -123,7 +123,7 @@ def test_catalog_whose_lines_end_with_a_line_feed_alone(tmp_path: Path) -> None:
     lines = [stimulus("b/2.png"), "", stimulus("a/1.png", "other"), "  \t", stimulus("é.png") + "\r"]
     content = ("\n".join(lines) + "\n\n").encode()
     catalog = read_catalog(write(tmp_path, content))
-    assert [(each.dataset_name, each.image_identifier) for each in catalog.stimuli] == [
+    assert [(stimulus.dataset_name, stimulus.image_identifier) for stimulus in catalog.stimuli] == [
         ("photos", "b/2.png"),
         ("other", "a/1.png"),
         ("photos", "é.png"),
@@ -162,7 +162,7 @@ def test_stimuli_that_come_twice(tmp_path: Path) -> None:
     names = ["a.jpg", "A.JPG", "dir/\u00e9.png", "dir/\u00c9.png", "Dir/\u00e9.png"]
     lines = [*map(stimulus, names), stimulus("a.jpg", "other")]
     catalog = read_catalog(write(tmp_path, "\n".join(lines).encode()))
-    assert [each.image_identifier for each in catalog.stimuli] == [*names, "a.jpg"]
+    assert [stimulus.image_identifier for stimulus in catalog.stimuli] == [*names, "a.jpg"]
 
 
 def test_datasets_whose_roots_one_variable_would_name(tmp_path: Path) -> None:
@@ -202,11 +202,11 @@ def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
 
 def test_choice_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/operator")
-    chosen: list[tuple[Any, str, str]] = [
+    cases: list[tuple[Any, str, str]] = [
         (registry_path, "HACKATHON_MODEL_REGISTRY", "model_registry.json"),
         (catalog_path, "HACKATHON_STIMULI_CATALOG", "stimuli_catalog.jsonl"),
     ]
-    for choose, variable, shipped in chosen:
+    for choose, variable, shipped in cases:
         monkeypatch.delenv(variable, raising=False)
         assert choose(None) == CONFIGS / shipped
         monkeypatch.setenv(variable, "")

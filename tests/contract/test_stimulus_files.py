@@ -44,14 +44,14 @@ def test_files_in_the_order_of_the_stimuli(root: Path) -> None:
 
 
 def test_root_of_one_dataset_wins(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "c.png").touch()
-    monkeypatch.setenv(f"{COMMON}_CIFAR_100_V1", str(own))
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "c.png").touch()
+    monkeypatch.setenv(f"{COMMON}_CIFAR_100_V1", str(folder))
     both = [*stimuli("c.png", dataset="cifar-100.v1"), *stimuli("a.png")]
-    assert locate_stimuli(both) == [own / "c.png", root / "a.png"]
+    assert locate_stimuli(both) == [folder / "c.png", root / "a.png"]
     monkeypatch.delenv(COMMON)
-    assert locate_stimuli(both[:1]) == [own / "c.png"]
+    assert locate_stimuli(both[:1]) == [folder / "c.png"]
 
 
 def test_home_folder_and_relative_roots(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_only_regular_files_are_read_and_every_missing_one_is_named(root: Path) 
     }
     problems = problems_of(stimuli("a.png", *rules))
     assert [problem.value[:40] for problem in problems] == [f'"photos/{name}"'[:40] for name in rules]
-    wrong = [each for each, words in zip(problems, rules.values(), strict=True) if words not in each.rule]
+    wrong = [problem for problem, words in zip(problems, rules.values(), strict=True) if words not in problem.rule]
     assert not wrong, wrong
 
 

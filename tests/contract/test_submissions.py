@@ -67,14 +67,14 @@ def red(*stimuli: tuple[str, str]) -> dict[str, Any]:
 
 def test_submissions_of_both_teams(read: Read, documents: tuple[Registry, Catalog]) -> None:
     stimuli = tuple(documents[1].stimuli)[::-1]
-    for document, models, chosen in (
+    for document, models, images in (
         (blue("vit_tiny", "resnet50"), ("vit_tiny", "resnet50"), ()),
         (red(*STIMULI[::-1]), (), stimuli),
     ):
         content = json.dumps(document).encode()
         digest = hashlib.sha256(content).hexdigest()
         team: Track = "blue" if models else "red"
-        assert read(content, team=team) == Submission(team, models, chosen, digest, content, "1.0")
+        assert read(content, team=team) == Submission(team, models, images, digest, content, "1.0")
 
 
 def blue(*models: Any) -> dict[str, Any]:
@@ -144,10 +144,10 @@ STIMULI_THAT_ARE_WRONG: list[tuple[Any, str, str]] = [
 ]
 # Whole documents.
 DOCUMENTS_THAT_ARE_WRONG: list[tuple[Any, str, str]] = [
-    *((each, "", f"must be an object with {EITHER}") for each in (5, None, ["resnet50", "vit_tiny"])),
-    *((each, "", f"must have {EITHER}") for each in ({}, {"model": ["resnet50"]})),
+    *((value, "", f"must be an object with {EITHER}") for value in (5, None, ["resnet50", "vit_tiny"])),
+    *((value, "", f"must have {EITHER}") for value in ({}, {"model": ["resnet50"]})),
     ({**blue("resnet50", "vit_tiny"), **red(*STIMULI)}, "", f"must have {EITHER}, not both"),
-    *(({"models": each}, "/models", "must be a list") for each in (None, "resnet50", {"a": 1})),
+    *(({"models": value}, "/models", "must be a list") for value in (None, "resnet50", {"a": 1})),
     ({"differentiating_images": 5}, "/differentiating_images", "must be a list"),
     ({"models": []}, "/models", "must have at least 2 items, not 0"),
     (red(STIMULI[0]), "/differentiating_images", "must have at least 2 items, not 1"),
@@ -159,8 +159,8 @@ DOCUMENTS_THAT_ARE_WRONG: list[tuple[Any, str, str]] = [
 def test_what_is_wrong_is_pointed_to(refuse: Refuse) -> None:
     stimuli = red(*STIMULI[:3])["differentiating_images"]
     cases = [(blue("caf\u00e9", entry), f"/models/1{end}", words) for entry, end, words in MODELS_THAT_ARE_WRONG]
-    for each, end, words in STIMULI_THAT_ARE_WRONG:
-        entry = red(each)["differentiating_images"][0] if isinstance(each, tuple) else each
+    for stimulus, end, words in STIMULI_THAT_ARE_WRONG:
+        entry = red(stimulus)["differentiating_images"][0] if isinstance(stimulus, tuple) else stimulus
         cases.append(({"differentiating_images": [*stimuli, entry]}, f"/differentiating_images/3{end}", words))
     wrong = []
     for document, pointer, words in [*cases, *DOCUMENTS_THAT_ARE_WRONG]:
@@ -181,7 +181,7 @@ def test_entries_that_come_twice_in_another_spelling(refuse: Refuse) -> None:
         ]
         assert {problem.pointer for problem in problems} == {pointer}
     for dataset, path in (
-        *(("photos", each) for each in ("a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png")),
+        *(("photos", path) for path in ("a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png")),
         ("PHOTOS", "a/1.png"),
     ):
         problems = refuse(red(STIMULI[1], STIMULI[0], (dataset, path)))

@@ -54,10 +54,10 @@ WRONG: dict[str | bytes, str] = {
 
 
 def test_what_is_no_json() -> None:
-    found = {content: problems_of(content) for content in WRONG}
+    of_contents = {content: problems_of(content) for content in WRONG}
     wrong = [
         (content[:40], problems, WRONG[content])
-        for content, problems in found.items()
+        for content, problems in of_contents.items()
         if len(problems) != 1 or not problems[0].rule.startswith(WRONG[content])
     ]
     assert not wrong, wrong
@@ -72,9 +72,9 @@ def test_problems_point_to_their_place_at_every_level() -> None:
         '{"a": [0, 1e999]}': ["/a/1"],
         '{"a": ["\\ud800", "\\ud83d\\ude00", "x\\udc00y"], "\\udfff": 1}': ["/a/0", "/a/2", "/\\udfff"],
     }
-    found = {text: [problem.pointer for problem in problems_of(text)] for text in cases}
-    assert found == cases
-    assert {each.rule for each in problems_of('{"a": 1, "a": 1}')} == {"the key is repeated in one object"}
+    pointers = {text: [problem.pointer for problem in problems_of(text)] for text in cases}
+    assert pointers == cases
+    assert {problem.rule for problem in problems_of('{"a": 1, "a": 1}')} == {"the key is repeated in one object"}
     problems = problems_of('["\\ud800", "x\\udc00y"]')
     assert [problem.value for problem in problems] == ['"\\ud800"', '"x\\udc00y"']
     assert all("surrogate" in problem.rule and str(problem).isascii() for problem in problems)

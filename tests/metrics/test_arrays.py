@@ -58,7 +58,7 @@ def test_tensors_give_what_arrays_give(name: str, shape: tuple[int, int], monkey
     if name != "num_classes" and name != "nce":
         assert isinstance(to_float64("features", tensors[0]), torch.Tensor)
     value = METRICS[name](*tensors)
-    assert {type(each) for each in np.atleast_1d(value).tolist()} == {float}
+    assert {type(item) for item in np.atleast_1d(value).tolist()} == {float}
     assert value == pytest.approx(expected, rel=1e-6)
 
 

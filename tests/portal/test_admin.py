@@ -84,8 +84,8 @@ def test_everything_is_exported_and_shown(
     # No spreadsheet takes a name for a formula.
     assert "'=1+1" in paths[1].read_text()
     submissions = [json.loads(line) for line in paths[3].read_text().splitlines()]
-    assert [each["document"] for each in submissions] == [blue("owl", "lark").decode(), red(0, 1).decode(), None]
-    scores = [{each["kind"]: each["score"] for each in one["scorings"]} for one in submissions]
+    assert [row["document"] for row in submissions] == [blue("owl", "lark").decode(), red(0, 1).decode(), None]
+    scores = [{scoring["kind"]: scoring["score"] for scoring in one["scorings"]} for one in submissions]
     value = 1 / len(blue("owl", "lark"))
     assert scores[0] == {"public": value, "held_out": 1 - value}
     assert submissions[2]["problems"][0]["pointer"] == "/models/1"

@@ -36,10 +36,10 @@ assert not {"torch", "lightning", "numpy", "rich"} & set(sys.modules)
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Replace pauses, and list them."""
-    asked: list[float] = []
+    pauses: list[float] = []
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=asked.append))
-    return asked
+    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=pauses.append))
+    return pauses
 
 
 @pytest.fixture
@@ -163,12 +163,12 @@ def test_other_servers_get_no_token_and_a_busy_portal_is_waited_for(
     document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pauses: list[float]
 ) -> None:
     monkeypatch.setenv("HEADSTART_TOKEN", "token")
-    challenge, asked = json.dumps({"max_submission_bytes": 1000}).encode(), list[str]()
+    challenge, paths = json.dumps({"max_submission_bytes": 1000}).encode(), list[str]()
     answers: list[tuple[int, dict[str, str], bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             status, headers, body = answers.pop(0)
             self.send_response(status)
@@ -195,7 +195,7 @@ def test_other_servers_get_no_token_and_a_busy_portal_is_waited_for(
         server.shutdown()
     assert (code, lines, error) == (1, [f"Retrying {url} in 7 s: Wait."], f"error: url: {url} answers: Away.")
     assert pauses == [7]
-    assert asked[-1] == "/api/submissions?team=blue"
+    assert paths[-1] == "/api/submissions?team=blue"
 
 
 def test_all_submissions_are_listed_also_on_pages(url: str, site: Site, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,9 +62,9 @@ def serving(folder: Path, url: str) -> Iterator[tuple[Processes, str, Database, 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     names = ("challenge", "registry", "catalog", "data", "database", "documents_per_minute")
-    chosen = {name: getattr(settings, name) for name in names}
+    values = {name: getattr(settings, name) for name in names}
     config = folder / "portal.yaml"
-    config.write_text(yaml.safe_dump({**chosen, "port": port, "worker": False, "demonstration": False}))
+    config.write_text(yaml.safe_dump({**values, "port": port, "worker": False, "demonstration": False}))
     database = Database(url)
     options = [f"--config={config}", "--held_out_catalog=null", "--held_out_registry=null", "--datasets=null"]
     started = (["headstart", "portal"], *[["headstart.tests.material.stub_worker"]] * WORKERS)
@@ -131,13 +131,13 @@ def test_twenty_kills(tmp_path: Path, database_url: str) -> None:
     with opened as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
 
         def send(sender: int) -> list[tuple[int, int]]:
-            taken: list[tuple[int, int]] = []
+            accepted: list[tuple[int, int]] = []
             for number in itertools.count(sender, SENDERS):
                 if done.is_set() and number >= SUBMISSIONS:
                     break
-                taken.append((number, send_until_taken(address, token, number, stop)))
+                accepted.append((number, send_until_taken(address, token, number, stop)))
                 progress.set()
-            return taken
+            return accepted
 
         senders = [pool.submit(send, sender) for sender in range(SENDERS)]
         try:
@@ -150,8 +150,8 @@ def test_twenty_kills(tmp_path: Path, database_url: str) -> None:
                 # The first kills go in turn, so that every process is killed once.
                 processes.kill(turn if turn < len(processes.running) else rng.randrange(len(processes.running)))
             done.set()
-            taken = [pair for sender in senders for pair in sender.result(PATIENCE)]
+            accepted = [pair for sender in senders for pair in sender.result(PATIENCE)]
             wait_until_all_are_scored(database)
         finally:
             stop.set()
-        check_records(database, taken)
+        check_records(database, accepted)

@@ -71,9 +71,9 @@ def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> No
             numbers = held_back(site)
             assert len(numbers) >= count
             # Some are scored again, the others stay held back.
-            chosen = rng.sample(numbers, rng.randint(0, len(numbers)))
+            again = rng.sample(numbers, rng.randint(0, len(numbers)))
             with site.database.writing() as session:
-                score_again(session, chosen, read_documents(settings))
+                score_again(session, again, read_documents(settings))
             while (job := claim(site.database)) is not None:
                 assert finish(site.database, job, stub_score(job))
                 scored_by[job.submission_id, job.kind] = keys[job.kind]

@@ -26,7 +26,7 @@ def test_names_are_escaped_and_nothing_is_loaded_from_elsewhere(shown: Site) -> 
     for path in ("/", "/blue", "/red", "/login", "/leaderboard", "/log"):
         text = read(shown, path, shown.token)
         assert "&lt;b&gt;Owls&lt;/b&gt;" in text, path
-        assert not any(each in text for each in ("<b>", "<script", " style=")), path
+        assert not any(markup in text for markup in ("<b>", "<script", " style=")), path
         assert re.findall(r'(?:src|href|action)="(?!/|#)', text) == [], path
 
 
@@ -90,10 +90,10 @@ def test_others_submissions_are_not_there(shown: Site) -> None:
 
 def test_programs_read_the_same(shown: Site) -> None:
     one, two, three = shown.read("/api/submissions")
-    assert [each["id"] for each in (one, two, three)] == [5, 3, 1]
+    assert [row["id"] for row in (one, two, three)] == [5, 3, 1]
     assert (one["state"], one["place_in_queue"], one["problems"]) == ("queue", 1, [])
     assert {problem["pointer"] for problem in two["problems"]} == {"/models/1", "/models/2"}
-    assert [each["id"] for each in shown.read("/api/submissions?before=5")] == [3, 1]
+    assert [row["id"] for row in shown.read("/api/submissions?before=5")] == [3, 1]
     whole = shown.read("/api/submissions/1")
     assert whole["result"]["pairwise"]["names"] == ["owl", "lark"]
     assert not {"digests", "timings"} & set(whole["result"])

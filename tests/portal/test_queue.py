@@ -174,7 +174,7 @@ def test_quotas_dates_and_bytes(database: Database) -> None:
         "the deadline was 2026-03-01T21:00:00+09:00",
     )
     broken = [sorted(problem["rule"] for problem in problems or []) for _, problems in stored]
-    assert [len(each) for each in broken] == [0, 0, 1, 2]
+    assert [len(problems) for problems in broken] == [0, 0, 1, 2]
     assert broken[2][0].startswith(quota)
     assert broken[3][1].startswith(late)
     # The refused ones count with their problems, and their documents are not kept.

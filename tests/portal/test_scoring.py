@@ -68,16 +68,16 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         outcome = scorer(job(file.read_bytes(), track))
         document = json.loads(outcome.document)
         assert outcome.state == "scored"
-        found = read_scores(document)
-        assert (found["score"], document["pairwise"]) == (expected["score"], expected["pairwise"])
+        scores = read_scores(document)
+        assert (scores["score"], document["pairwise"]) == (expected["score"], expected["pairwise"])
         low, high = expected["ci95"]["mean"]
         means = [expected[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
         if track == "blue":
-            assert [found[name] for name in ("debiased", "calibrated", "low", "high")] == [*means, low, high]
-            assert (found["with_epsilon"] or 1) < expected["score"]
+            assert [scores[name] for name in ("debiased", "calibrated", "low", "high")] == [*means, low, high]
+            assert (scores["with_epsilon"] or 1) < expected["score"]
         else:
-            assert [found["debiased"], found["calibrated"]] == [1 - mean for mean in means]
-            assert [found["low"], found["high"]] == [1 - high, 1 - low]
+            assert [scores["debiased"], scores["calibrated"]] == [1 - mean for mean in means]
+            assert [scores["low"], scores["high"]] == [1 - high, 1 - low]
 
         # A Red submission keeps its stimuli, and a Blue one its models.
         held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)
@@ -101,8 +101,8 @@ def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
     errors: list[Exception] = [UserError("stimuli: secret.png"), OSError(28, "No space left"), RuntimeError("secret")]
     content = arena.blue("squeezenet1_1", "mobilenet_v2_narrow").read_bytes()
     outcomes = [scorer(job(content)) for _ in list(errors)]
-    assert {each.state for each in outcomes} == {"failed"}
+    assert {outcome.state for outcome in outcomes} == {"failed"}
     reasons = ["a model could not be loaded or run", "has no free space", "a stimulus could not be read"]
-    assert [reason in each.note for each, reason in zip(outcomes, reasons, strict=True)] == [True] * 3
-    assert not any("secret" in each.note for each in outcomes)
+    assert [reason in outcome.note for outcome, reason in zip(outcomes, reasons, strict=True)] == [True] * 3
+    assert not any("secret" in outcome.note for outcome in outcomes)
     assert "secret" in outcomes[0].error

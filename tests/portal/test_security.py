@@ -43,20 +43,20 @@ def test_a_name_is_one_teams_in_any_case_and_its_token_is_renewed_by_two_command
     assert site.client.post("/login", data={"token": site.token}).status_code == 401
     assert site.client.get("/api/submissions", headers=site.headers()).status_code == 401
     renewed = site.add_team("Owls")
-    assert [each["id"] for each in site.read("/api/submissions", renewed)] == [1]
+    assert [row["id"] for row in site.read("/api/submissions", renewed)] == [1]
     assert site.client.get("/api/submissions", headers=site.headers()).status_code == 401
 
 
 def test_another_sites_page_changes_nothing(shown: Site) -> None:
     origins = ("http://other.example.org", "https://testserver", "null", "http://[::1")
-    others = [("Origin", each) for each in origins]
-    others += [("Sec-Fetch-Site", each) for each in ("same-site", "cross-site")]
+    others = [("Origin", origin) for origin in origins]
+    others += [("Sec-Fetch-Site", value) for value in ("same-site", "cross-site")]
     for header in others:
         assert shown.client.post("/api/validate?team=blue", headers=[header]).status_code == 403, header
         # Whoever follows a link is let in, and so is a page of the portal.
         assert shown.client.get("/", headers=[header]).status_code == 200, header
-    own = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
-    assert shown.client.post("/api/validate?team=blue", headers=own).status_code == 200
+    same_origin = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
+    assert shown.client.post("/api/validate?team=blue", headers=same_origin).status_code == 200
 
 
 def test_a_form_needs_the_proof_of_its_own_session(site: Site) -> None:
@@ -114,8 +114,8 @@ def test_large_documents_are_refused_before_they_are_read(open_site: OpenSite) -
 def test_of_very_many_problems_the_first_are_named_and_fewer_kept(site: Site) -> None:
     content = blue(*(f"crow{number}" for number in range(1500)))
     shown = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
-    assert [each["pointer"] for each in shown[:1000]] == [f"/models/{index}" for index in range(1000)]
-    assert [each["rule"] for each in shown[1000:]] == ["and 500 more problems"]
+    assert [problem["pointer"] for problem in shown[:1000]] == [f"/models/{index}" for index in range(1000)]
+    assert [problem["rule"] for problem in shown[1000:]] == ["and 500 more problems"]
     kept = site.submit(content).json()["problems"]
     assert (kept[:100], kept[100]["rule"]) == (shown[:100], "and 1,400 more problems")
 

@@ -40,7 +40,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 def workers(process: subprocess.Popen[str]) -> list[int]:
     """Return the ids of the processes that score."""
-    processes = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    processes = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in processes.splitlines()[1:]]
     return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal worker" in args]
 
@@ -92,8 +92,8 @@ def run(folder: Path, *options: str) -> str:
 
 @pytest.mark.slow
 def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        port = occupied.getsockname()[1]
         assert run(tmp_path, f"--port={port}").startswith(f"error: port: cannot listen at 127.0.0.1 {port}")
     assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
     (tmp_path / "stimuli.jsonl").write_text('{"dataset_name": "birds", "image_identifier": "0.png"}')

@@ -89,8 +89,8 @@ def cka_with_epsilon(x: NDArray[Any], y: NDArray[Any]) -> float:
     n = len(x)
     h = np.eye(n) - 1.0 / n
     k, m = (z.astype(np.float64) @ z.astype(np.float64).T for z in (x, y))
-    own = np.trace(k @ h @ k @ h) * np.trace(m @ h @ m @ h)
-    return float(np.trace(k @ h @ m @ h) / (np.sqrt(own) + EPSILON))
+    squared = np.trace(k @ h @ k @ h) * np.trace(m @ h @ m @ h)
+    return float(np.trace(k @ h @ m @ h) / (np.sqrt(squared) + EPSILON))
 
 
 def mean_by_hand(embeddings: list[NDArray[Any]], measure: Callable[..., float]) -> float:

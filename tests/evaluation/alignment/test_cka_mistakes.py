@@ -125,10 +125,10 @@ def wrong_messages(
         arena.write("ours.yaml", RULES)
         prepare(arena)
         submissions = {RED: f"--submission={arena.red([3, 4, 5])}", BLUE: f"--submission={arena.blue(*MODELS)}"}
-        given = [submissions.get(option, option) for option in options]
-        if not any(option.startswith("--logger") for option in given):
-            given.append("--logger=false")
-        line = error_line(capsys, lambda: arena.evaluate(command, *given), 1)  # noqa: B023 - called at once
+        arguments = [submissions.get(option, option) for option in options]
+        if not any(option.startswith("--logger") for option in arguments):
+            arguments.append("--logger=false")
+        line = error_line(capsys, lambda: arena.evaluate(command, *arguments), 1)  # noqa: B023 - called at once
         if any(word not in line for word in words) or (arena.folder / "out").exists():
             wrong.append((options, line))
     return wrong
@@ -154,7 +154,7 @@ def test_the_same_command_logs_a_score_whose_log_failed(arena: Arena, refused: C
     assert "log_dir" in refused(lambda: arena.score(submission, *options))
     (log / "scores.jsonl").rmdir()
     score = arena.score(submission, *options)
-    assert [each["score"] for each in read_scores(log)] == [score["score"]]
+    assert [row["score"] for row in read_scores(log)] == [score["score"]]
 
 
 def test_nothing_is_logged_where_the_files_fail(arena: Arena, refused: Callable[..., str]) -> None:

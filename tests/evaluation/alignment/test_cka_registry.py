@@ -76,7 +76,7 @@ def test_entry_of_open_clip() -> None:
     pytest.importorskip("open_clip")
     entry = make_entry("ViT-B-32.openai")
     shipped = read_registry(Path(evaluate.__file__).parent / "configs" / "model_registry.json").entries
-    (expected,) = [each for each in shipped.values() if each.model_parameters == {"model_name": "ViT-B-32"}]
+    (expected,) = [entry for entry in shipped.values() if entry.model_parameters == {"model_name": "ViT-B-32"}]
     options = {"model_name": entry.model_name, "weights": "openai", "notes": ""}
     assert entry == ModelEntry.model_validate({**expected.model_dump(), **options})
 
@@ -184,5 +184,5 @@ def test_mistakes(arena: Arena, capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.chdir(arena.folder)
     monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
     lines = [(words, error_line(capsys, partial(run, *options), 1)) for options, words in MISTAKES]
-    assert [each for each in lines if each[0] not in each[1]] == []
+    assert [pair for pair in lines if pair[0] not in pair[1]] == []
     assert not (arena.folder / "made.json").exists()

@@ -38,21 +38,21 @@ def test_spread_of_nothing_is_not_reported(arena: Arena, capsys: pytest.CaptureF
 def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     folder = arena.evaluate(*BLUE, "--held_out=0.5")
     document = read(folder)
-    held = document["held_out"]
-    assert (held["asked"], held["of"], held["n_seen"], held["n_held_out"]) == (0.5, "stimuli", 9, 9)
+    parts = document["held_out"]
+    assert (parts["asked"], parts["of"], parts["n_seen"], parts["n_held_out"]) == (0.5, "stimuli", 9, 9)
     text = capsys.readouterr().out
-    assert f"score {held['score_seen']:.6f}" in text
-    assert f"It scores {held['score_held_out']:.6f} on the 9 held-out stimuli" in text
+    assert f"score {parts['score_seen']:.6f}" in text
+    assert f"It scores {parts['score_held_out']:.6f} on the 9 held-out stimuli" in text
     scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
     assert scored["score"] == pytest.approx(document["score"], abs=1e-12)
-    assert len({document["score"], held["score_seen"], held["score_held_out"]}) == 3
+    assert len({document["score"], parts["score_seen"], parts["score_held_out"]}) == 3
 
     again = arena.evaluate(*BLUE, "--held_out=0.5", output="again")
     assert {path.name: path.read_bytes() for path in again.iterdir()} == {
         path.name: path.read_bytes() for path in folder.iterdir()
     }
     other = arena.evaluate(*BLUE, "--held_out=0.5", "--seed=1", output="other")
-    assert read(other)["held_out"] != held
+    assert read(other)["held_out"] != parts
 
 
 def test_a_data_set_is_held_out_by_name(arena: Arena) -> None:
@@ -73,12 +73,12 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
     arena.write("registry.json", everyone)
     red = ("cka-search", "--team=red", "--size=5", "--steps=20")
     folder = arena.evaluate(*red, f"--held_out=[{', '.join(held_out)}]")
-    seen = [each["model_name"] for each in everyone if each["model_name"] not in held_out]
+    seen = [model["model_name"] for model in everyone if model["model_name"] not in held_out]
     scores = []
     for names in (seen, held_out, [*seen, *held_out]):
-        arena.write("registry.json", [each for each in everyone if each["model_name"] in names])
+        arena.write("registry.json", [model for model in everyone if model["model_name"] in names])
         scores.append(arena.score(folder / "submission.json", "--team=red", output="scored")["score"])
     document = read(folder)
-    held = document["held_out"]
-    assert scores == pytest.approx([held["score_seen"], held["score_held_out"], document["score"]], abs=1e-9)
+    parts = document["held_out"]
+    assert scores == pytest.approx([parts["score_seen"], parts["score_held_out"], document["score"]], abs=1e-9)
     assert scores[0] > scores[1]

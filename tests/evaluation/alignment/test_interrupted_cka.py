@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self").exists
 
 
 def children(parent: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 def is_alive(process: int) -> bool:
@@ -35,7 +35,7 @@ def many(arena: Arena) -> Arena:
     for i in range(4000):
         Image.fromarray(generator.integers(0, 256, (32, 32, 3)).astype(np.uint8)).save(folder / f"{i}.png")
         stimuli.append({"dataset_name": "noise", "image_identifier": f"{i}.png"})
-    arena.write("catalog.jsonl", "".join(json.dumps(each) + "\n" for each in stimuli))
+    arena.write("catalog.jsonl", "".join(json.dumps(stimulus) + "\n" for stimulus in stimuli))
     return arena
 
 

@@ -32,15 +32,15 @@ def compare(arena: Arena, measure: str, *options: str) -> Path:
 def test_results_are_what_the_measures_give_and_stand_side_by_side(
     arena: Arena, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    there: dict[str, bytes] = {}
+    earlier: dict[str, bytes] = {}
     for measure, described in SIMILARITY_MEASURES.items():
         folder = compare(arena, measure)
         is_default = measure == DEFAULT_MEASURE
         prefix, result = ("", "cka.json") if is_default else (f"{measure}_", f"{measure}.json")
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
-        assert set(files) - set(there) == {result, f"{prefix}heatmap.png", f"{prefix}embeddings.npz"}
-        assert there.items() <= files.items()
-        there = files
+        assert set(files) - set(earlier) == {result, f"{prefix}heatmap.png", f"{prefix}embeddings.npz"}
+        assert earlier.items() <= files.items()
+        earlier = files
 
         document: dict[str, Any] = json.loads(files[result])
         assert document.get("measure", DEFAULT_MEASURE) == measure
@@ -70,8 +70,8 @@ def test_models_that_agree_most(arena: Arena, measure: str) -> None:
     matrix = np.array(document["pairwise"]["biased"]) - np.eye(len(MODELS))
     assert search.get("measure", DEFAULT_MEASURE) == measure
     assert search["score"] == pytest.approx(matrix.max())
-    chosen = json.loads((folder / "submission.json").read_text())["models"]
-    first, second = (MODELS.index(name) for name in chosen)
+    models = json.loads((folder / "submission.json").read_text())["models"]
+    first, second = (MODELS.index(name) for name in models)
     assert matrix[first, second] == matrix.max()
 
 

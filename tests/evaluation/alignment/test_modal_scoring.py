@@ -44,17 +44,17 @@ class Client:
         self.answer: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer
 
     def files(self) -> dict[str, Path]:
-        return {there: Path(here) for here, there in (call.args for call in self.image.add_local_file.mock_calls)}
+        return {remote: Path(local) for local, remote in (call.args for call in self.image.add_local_file.mock_calls)}
 
     def run(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         self.sent = arguments
-        for there, here in self.files().items():
-            mounted = self.folder / there.removeprefix("/")
+        for remote, local in self.files().items():
+            mounted = self.folder / remote.removeprefix("/")
             mounted.parent.mkdir(parents=True, exist_ok=True)
-            mounted.write_bytes(here.read_bytes())
+            mounted.write_bytes(local.read_bytes())
         for name in ("REGISTRY", "CATALOG"):
-            there = getattr(modal_scoring, name)
-            self.monkeypatch.setattr(modal_scoring, name, str(self.folder / there.removeprefix("/")))
+            remote = getattr(modal_scoring, name)
+            self.monkeypatch.setattr(modal_scoring, name, str(self.folder / remote.removeprefix("/")))
         submission, team, options, epsilon = arguments
         options = {**options, "cache_dir": str(self.folder / "cache")}
         return self.answer(function(submission, team, options, epsilon))
@@ -70,11 +70,11 @@ def client(arena: Arena, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli
 
 def test_score_equals_the_local_one(arena: Arena, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = arena.write("ours.yaml", "{name: ours, title: Ours, teams: {red: {}}, score: {epsilon: 0.5}}")
-    there = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="there")
+    remote = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="there")
     monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "false")
-    here = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="here")
-    assert here["score_with_epsilon"] > here["score"]
-    assert {**there, "timings": 0} == {**here, "timings": 0}
+    local = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="here")
+    assert local["score_with_epsilon"] > local["score"]
+    assert {**remote, "timings": 0} == {**local, "timings": 0}
     assert (arena.folder / "there" / "heatmap.png").is_file()
     assert (arena.folder / "there" / "scores.jsonl").is_file()
 
@@ -100,10 +100,10 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     }
     volumes = client.app.function.call_args.kwargs["volumes"]
     assert volumes == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
-    folders = {there: Path(here) for here, there in (call.args for call in client.image.add_local_dir.mock_calls)}
-    assert {there for there, here in folders.items() if not here.is_dir()} == set()
+    folders = {remote: Path(local) for local, remote in (call.args for call in client.image.add_local_dir.mock_calls)}
+    assert {remote for remote, local in folders.items() if not local.is_dir()} == set()
     assert {f"{package}/{name}" for name in ("evaluation", "metrics", "modules", "store")} <= set(folders)
-    requirements = {Requirement(each).name: Requirement(each) for each in client.image.pip_install.call_args.args}
+    requirements = {Requirement(text).name: Requirement(text) for text in client.image.pip_install.call_args.args}
     assert {"torch", "lightning", "open_clip_torch"} <= set(requirements)
     assert requirements["jsonargparse"].extras == {"signatures"}
     assert "fastapi" not in requirements

@@ -59,18 +59,18 @@ def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena)
 
 
 def test_other_searches_and_submissions_of_people_are_kept(arena: Arena, refused: Callable[..., str]) -> None:
-    own = arena.folder / "out" / "submission.json"
-    own.parent.mkdir()
-    own.write_text("{}")
+    users_file = arena.folder / "out" / "submission.json"
+    users_file.parent.mkdir()
+    users_file.write_text("{}")
     search = ("cka-search", "--team=blue", "--size=2")
     assert "submission.json' holds results of another" in refused(lambda: arena.evaluate(*search))
-    assert own.read_text() == "{}"
+    assert users_file.read_text() == "{}"
     arena.evaluate(*search, "--overwrite=true")
-    before = content(own.parent)
+    before = content(users_file.parent)
     arena.evaluate(*search)
-    assert content(own.parent) == before
+    assert content(users_file.parent) == before
     assert "(size)" in refused(lambda: arena.evaluate("cka-search", "--team=blue", "--size=3"))
-    assert content(own.parent) == before
+    assert content(users_file.parent) == before
 
 
 def test_models_then_layers_by_default(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:

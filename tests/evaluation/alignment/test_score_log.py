@@ -101,11 +101,11 @@ def test_scores_that_cannot_be_logged(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_folder_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "home")
-    for chosen, environment, folder in (
+    for option, environment, folder in (
         ("option", "environment", "option"),
         (None, "environment", "environment"),
         (None, "", "output"),
         (None, "~/logs", "home/logs"),
     ):
         monkeypatch.setenv("HACKATHON_LOG_DIR", environment)
-        assert log_folder(chosen, Path("output")) == Path(folder)
+        assert log_folder(option, Path("output")) == Path(folder)

@@ -21,7 +21,7 @@ from headstart.tests.material.root import ROOT, require_checkout
 # Stands for the suite: it writes a score that has undefined numbers.
 COMMAND = """
 import json, pathlib, sys
-(folder,) = [pathlib.Path(each[9:]) for each in sys.argv if each.startswith("--output=")]
+(folder,) = [pathlib.Path(option[9:]) for option in sys.argv if option.startswith("--output=")]
 folder.mkdir()
 document = {"score": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.5, "ci95": {"score": None}}
 (folder / "score.json").write_text(json.dumps(document))
@@ -83,12 +83,12 @@ def test_the_wheel_has_the_files_of_one_that_is_built(tmp_path: Path) -> None:
 
 
 def test_a_wheel_can_be_given(host: Host, tmp_path: Path) -> None:
-    given = tmp_path / "headstart-9.9-py3-none-any.whl"
-    with ZipFile(given, "w") as archive:
+    wheel = tmp_path / "headstart-9.9-py3-none-any.whl"
+    with ZipFile(wheel, "w") as archive:
         archive.writestr("headstart/__init__.py", "")
-    folder = host.write_bundle("evalai", tmp_path / "out", f"--wheel={given}")
-    assert (folder / given.name).read_bytes() == given.read_bytes()
-    assert f"/wheels/{given.name} " in (folder / "Containerfile").read_text()
+    folder = host.write_bundle("evalai", tmp_path / "out", f"--wheel={wheel}")
+    assert (folder / wheel.name).read_bytes() == wheel.read_bytes()
+    assert f"/wheels/{wheel.name} " in (folder / "Containerfile").read_text()
 
 
 def test_containers_have_the_versions_of_this_machine(host: Host, tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ CUSTOM = {"source": "custom", "model_parameters": {"name": "mine.net"}}
 def test_mistakes_take_one_line_and_write_nothing(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    taken = tmp_path / "taken" / "demonstration-red.zip"
-    taken.parent.mkdir()
-    taken.write_text("mine")
+    present = tmp_path / "taken" / "demonstration-red.zip"
+    present.parent.mkdir()
+    present.write_text("mine")
     mistakes = {
         "--platform=kaggle": "platform: ",
         "--rules=gone.yaml": "challenge gone.yaml: 1 problem: there is no such file",
@@ -136,20 +136,20 @@ def test_mistakes_take_one_line_and_write_nothing(
         "--registry=gone.json": "model registry gone.json: ",
         f"--wheel={__file__}": "wheel: ",
         f"--output={__file__}": "output: ",
-        f"--output={taken.parent}": f"output: {str(taken)!r} exists; choose another folder",
+        f"--output={present.parent}": f"output: {str(present)!r} exists; choose another folder",
     }
-    given = ["--platform=codabench", *host.options(), f"--output={tmp_path / 'out'}"]
+    options = ["--platform=codabench", *host.options(), f"--output={tmp_path / 'out'}"]
 
     def refuse(option: str) -> str:
-        return error_line(capsys, lambda: main(["challenge-bundle", *given, option]))
+        return error_line(capsys, lambda: main(["challenge-bundle", *options, option]))
 
     lines = [(problem, refuse(option)) for option, problem in mistakes.items()]
     gone = refuse(write_registry(host, weights="gone.pth"))
     lines.append(("registry: model 'random': weights: there is no file ", gone))
-    own = refuse(write_registry(host, **CUSTOM))
-    lines.append(("registry: model 'random' is of source custom, and code of your own is in no bundle", own))
+    custom = refuse(write_registry(host, **CUSTOM))
+    lines.append(("registry: model 'random' is of source custom, and code of your own is in no bundle", custom))
     monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path))
     lines.append(("there is no folder", refuse("--image=owls")))
-    assert [each for each in lines if each[0] not in each[1]] == []
-    assert list(tmp_path.iterdir()) == [taken.parent]
-    assert taken.read_text() == "mine"
+    assert [pair for pair in lines if pair[0] not in pair[1]] == []
+    assert list(tmp_path.iterdir()) == [present.parent]
+    assert present.read_text() == "mine"

@@ -76,9 +76,9 @@ def test_temperature_is_recovered(scale: float) -> None:
 
 def test_right_predictions_alone_are_not_certain() -> None:
     logits, labels = np.repeat([[1.0, 0.0], [0.0, 1.0]], 5, axis=0), np.repeat([0, 1], 5)
-    found = probabilities(logits, fit_temperature(logits, labels))
+    predicted = probabilities(logits, fit_temperature(logits, labels))
     # Half an error in eleven.
-    assert found.max(1) == pytest.approx(np.full(10, 1 - 0.5 / 11), abs=1e-3)
+    assert predicted.max(1) == pytest.approx(np.full(10, 1 - 0.5 / 11), abs=1e-3)
     again = fit_temperature(np.tile(logits, (4, 1)), np.tile(labels, 4), repeats=4)
     assert again == pytest.approx(fit_temperature(logits, labels), rel=1e-3)
 
@@ -95,11 +95,11 @@ def test_probabilities_hold_for_few_samples_of_many_classes(classes: int, per_cl
 
     errors, ratios = [], []
     for _ in range(20):
-        known, held_out = draw(classes * per_class), draw(2_000)
-        temperature = fit_temperature(*known)
-        found = probabilities(held_out[0], temperature)
-        errors.append(calibration_error(found.max(1), found.argmax(1) == held_out[1]))
-        best = min(cross_entropies(*held_out, each).mean() for each in np.geomspace(0.3, 3, 41))
+        labelled, held_out = draw(classes * per_class), draw(2_000)
+        temperature = fit_temperature(*labelled)
+        predicted = probabilities(held_out[0], temperature)
+        errors.append(calibration_error(predicted.max(1), predicted.argmax(1) == held_out[1]))
+        best = min(cross_entropies(*held_out, value).mean() for value in np.geomspace(0.3, 3, 41))
         ratios.append(cross_entropies(*held_out, temperature).mean() / best)
     assert np.mean(errors) < 0.05
     assert np.mean(ratios) < 1.02
@@ -151,35 +151,35 @@ def test_choice_among_equal_methods_is_no_longer_optimistic() -> None:
     plain, corrected = [], []
     for _ in range(60):
         correct = (generator.random((8, 20)) < 0.6).astype(float)
-        found = expected_accuracy(correct, np.zeros_like(correct), 1.0)
-        plain.append(found.uncorrected)
-        corrected.append(found.estimate)
+        result = expected_accuracy(correct, np.zeros_like(correct), 1.0)
+        plain.append(result.uncorrected)
+        corrected.append(result.estimate)
     assert np.mean(plain) > 0.68
     assert abs(np.mean(corrected) - 0.6) < 0.03
 
 
 def test_one_method_has_the_posterior_of_a_share() -> None:
     correct = np.array([[1.0] * 16 + [0.0] * 4])
-    found = expected_accuracy(correct, np.zeros_like(correct), 1.0)
-    assert found.estimate == found.uncorrected == 0.8
-    assert (found.low, found.high) == pytest.approx(beta(17, 5).ppf([0.025, 0.975]))
+    result = expected_accuracy(correct, np.zeros_like(correct), 1.0)
+    assert result.estimate == result.uncorrected == 0.8
+    assert (result.low, result.high) == pytest.approx(beta(17, 5).ppf([0.025, 0.975]))
 
 
 def test_interval_of_one_method_holds_as_often_as_it_says() -> None:
     generator = np.random.default_rng(2)
-    held = []
+    holds = []
     for _ in range(2000):
         truth = generator.random()
         correct = (generator.random((1, 25)) < truth).astype(float)
-        found = expected_accuracy(correct, np.zeros_like(correct), 1.0)
-        held.append(found.low <= truth <= found.high)
-    assert 0.935 <= np.mean(held) <= 0.965
+        result = expected_accuracy(correct, np.zeros_like(correct), 1.0)
+        holds.append(result.low <= truth <= result.high)
+    assert 0.935 <= np.mean(holds) <= 0.965
 
 
 def test_error_falls_with_the_labels_that_were_left_out() -> None:
     correct = np.array([[1.0] * 8 + [0.0] * 2])
-    found = expected_accuracy(correct, np.zeros_like(correct), 0.8, 0.9)
-    assert (found.estimate, found.gain) == pytest.approx((1 - 0.2 * 0.9, 0.2 * 0.1))
+    result = expected_accuracy(correct, np.zeros_like(correct), 0.8, 0.9)
+    assert (result.estimate, result.gain) == pytest.approx((1 - 0.2 * 0.9, 0.2 * 0.1))
 
 
 def test_log_odds_are_followed_where_samples_are_many_and_otherwise_errors_fall_as_elsewhere() -> None:

@@ -51,17 +51,17 @@ def test_more_labels_than_were_measured_forecast_as_many_as_were() -> None:
     for classes, exponent in product((2, 5, 1000), (0.0, 0.1, 0.4)):
         labels = np.unique(np.geomspace(4, 20_000, 60).astype(np.int64))
         accuracies = 1 - 0.45 * (labels / 4) ** -exponent
-        for known in (20, 100, 1_000, 20_000):
-            found = forecast_curve(labels, accuracies[None], classes, "kernel_ridge", known, forecaster)
-            later = [found.accuracy, *(found.at(times)[0] for times in (2, 4, 8))]
+        for labels_known in (20, 100, 1_000, 20_000):
+            forecast = forecast_curve(labels, accuracies[None], classes, "kernel_ridge", labels_known, forecaster)
+            later = [forecast.accuracy, *(forecast.at(times)[0] for times in (2, 4, 8))]
             assert later == sorted(later)
 
     # The own slope is the same everywhere, so that the exponent is.
     ratios = [
-        (1 - found.at(2)[0]) / (1 - found.accuracy)
-        for found in (
-            forecast_curve(np.array([known // 2, known]), np.array([[0.6, 0.7]]), 2, "sgd", forecaster=forecaster)
-            for known in (100, 200, 5_000)
+        (1 - forecast.at(2)[0]) / (1 - forecast.accuracy)
+        for forecast in (
+            forecast_curve(np.array([count // 2, count]), np.array([[0.6, 0.7]]), 2, "sgd", forecaster=forecaster)
+            for count in (100, 200, 5_000)
         )
     ]
     assert ratios == pytest.approx([ratios[0]] * 3)
@@ -72,8 +72,8 @@ def test_one_more_label_changes_an_interval_a_little() -> None:
     accuracies = 1 - 0.5 * (labels / 5) ** -0.3
     forecaster = Forecaster(known_cases(shipped_curves()))
     for method in ("sgd", "semantic_class_mean"):
-        found = [forecast_curve(labels, accuracies[None], 10, method, known, forecaster) for known in range(10, 110)]
-        ends = np.array([each.at(2)[1][0.8] for each in found])
+        forecasts = [forecast_curve(labels, accuracies[None], 10, method, size, forecaster) for size in range(10, 110)]
+        ends = np.array([forecast.at(2)[1][0.8] for forecast in forecasts])
         widths = ends[:, 1] - ends[:, 0]
         assert (np.abs(np.diff(widths)) < 0.1 * widths[1:]).all()
 
@@ -82,10 +82,10 @@ def test_a_power_law_is_continued() -> None:
     forecaster = Forecaster(known_cases(simulate(10, spread=0.02, noise=0.0)))
     for method, exponent in EXPONENTS.items():
         accuracies = 1 - 0.6 * (LABELS / 5) ** -exponent
-        found = forecast_curve(LABELS, accuracies[None], 10, method, 50, forecaster)
-        assert found.known == 50
-        assert found.accuracy == pytest.approx(1 - 0.6 * 10**-exponent)
-        expected, ends = found.at(8)
+        forecast = forecast_curve(LABELS, accuracies[None], 10, method, 50, forecaster)
+        assert forecast.known == 50
+        assert forecast.accuracy == pytest.approx(1 - 0.6 * 10**-exponent)
+        expected, ends = forecast.at(8)
         assert expected == pytest.approx(1 - 0.6 * 80**-exponent, abs=0.02)
         assert ends[0.95][0] <= ends[0.8][0] < expected < ends[0.8][1] <= ends[0.95][1]
 
@@ -93,7 +93,7 @@ def test_a_power_law_is_continued() -> None:
 def test_nothing_later_is_read() -> None:
     accuracies = np.linspace(0.3, 0.9, len(LABELS))[None]
     changed = np.where(LABELS > 50, np.nan, accuracies)
-    one, other = (forecast_curve(LABELS, each, 3, "sgd", 50) for each in (accuracies, changed))
+    one, other = (forecast_curve(LABELS, values, 3, "sgd", 50) for values in (accuracies, changed))
     np.testing.assert_array_equal(one.accuracies, other.accuracies)
     np.testing.assert_array_equal(one.intervals[0.8], other.intervals[0.8])
 
@@ -113,9 +113,9 @@ def test_intervals_are_wider_where_a_method_is_harder_to_forecast() -> None:
     judged = leave_data_sets_out(known_cases(curves, known=[20, 50], ratios=[2]))
     widths = {}
     for method, known in product(EXPONENTS, (20, 50)):
-        own = judged.cases.eval("method == @method and labels == @known").to_numpy()
-        widths[method, known] = judged.width(0.8, own)
-        assert judged.coverage(0.8, own) > 0.7
+        rows = judged.cases.eval("method == @method and labels == @known").to_numpy()
+        widths[method, known] = judged.width(0.8, rows)
+        assert judged.coverage(0.8, rows) > 0.7
     assert widths["fast", 50] > 2 * max(widths["fast", 20], widths["slow", 50])
 
 
@@ -125,20 +125,20 @@ def test_an_unknown_method_has_the_widest_interval() -> None:
     unknown = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
     assert not unknown.is_known_method
     forecaster.factors[0.8][1, 2] *= 100
-    known = [forecast_curve(LABELS, accuracies, 10, name, 50, forecaster) for name in EXPONENTS]
-    assert all(each.is_known_method for each in known)
+    forecasts = [forecast_curve(LABELS, accuracies, 10, name, 50, forecaster) for name in EXPONENTS]
+    assert all(forecast.is_known_method for forecast in forecasts)
     wider = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
     assert np.ptp(wider.intervals[0.8], axis=0).min() > np.ptp(unknown.intervals[0.8], axis=0).max()
 
 
 def test_thresholds_are_reached_where_the_ends_of_intervals_reach_them() -> None:
     accuracies = 1 - 0.6 * (LABELS / 5) ** -0.3
-    found = forecast_curve(LABELS, accuracies[None], 5, "streaming_lda", 50)
-    for level, (low, high) in found.reaches(0.75).items():
-        for end, reached in ((low, found.intervals[level][1]), (high, found.intervals[level][0])):
-            later = [labels for labels, value in zip(found.labels, reached, strict=True) if value >= 0.75]
+    forecast = forecast_curve(LABELS, accuracies[None], 5, "streaming_lda", 50)
+    for level, (low, high) in forecast.reaches(0.75).items():
+        for end, reached in ((low, forecast.intervals[level][1]), (high, forecast.intervals[level][0])):
+            later = [labels for labels, value in zip(forecast.labels, reached, strict=True) if value >= 0.75]
             assert end == (min(later) if later else None)
-    assert found.reaches(1.1) == dict.fromkeys(LEVELS, (None, None))
+    assert forecast.reaches(1.1) == dict.fromkeys(LEVELS, (None, None))
 
 
 def test_the_regression_is_that_of_scikit_learn() -> None:
@@ -157,8 +157,8 @@ def test_the_regression_is_that_of_scikit_learn() -> None:
 
     np.testing.assert_allclose(regression.coefficients, other(np.full(len(cases), True)), rtol=1e-6)
     for data_set in cases["data_set"].unique():
-        own = (cases["data_set"] == data_set).to_numpy()
-        np.testing.assert_allclose(regression.without_own_data_set()[own], design[own] @ other(~own), rtol=1e-6)
+        rows = (cases["data_set"] == data_set).to_numpy()
+        np.testing.assert_allclose(regression.without_own_data_set()[rows], design[rows] @ other(~rows), rtol=1e-6)
 
 
 def test_weighted_quantile_is_that_of_numpy() -> None:

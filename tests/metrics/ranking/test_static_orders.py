@@ -38,9 +38,9 @@ def test_mean_ranks_are_those_of_the_other_targets(distinct: int | None) -> None
     result = mean_ranks_elsewhere(performance_ranks(performances, known))
     for source, target in np.ndindex(7, 5):
         ranks = [
-            stats.rankdata(-performances[known[:, each], each])[known[:source, each].sum()]
-            for each in range(5)
-            if each != target and known[source, each]
+            stats.rankdata(-performances[known[:, column], column])[known[:source, column].sum()]
+            for column in range(5)
+            if column != target and known[source, column]
         ]
         if known[source, target]:
             assert result[source, target] == pytest.approx(np.mean(ranks), abs=1e-12)
@@ -55,12 +55,12 @@ def test_targets_are_measured_one_by_one(distinct: int | None) -> None:
     scores[1, 2, 3] = np.nan
     result = measure_targets(scores, performances, known)
     for ranker, target in np.ndindex(3, 5):
-        here = known[:, target]
+        rows = known[:, target]
         for index, measure in enumerate(EVALUATION_MEASURES.values()):
             if (ranker, target) == (1, 3):
                 assert math.isnan(result[ranker, target, index])
                 continue
-            expected = measure.compute(scores[ranker, here, target], performances[here, target])
+            expected = measure.compute(scores[ranker, rows, target], performances[rows, target])
             assert result[ranker, target, index] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
@@ -75,7 +75,7 @@ def test_partial_kendall_is_the_cosine_of_what_a_projection_leaves(distinct: int
     for noise in (0.3, 1, 3):
         first, second = (control + noise * generator.normal(size=9) for _ in range(2))
         third = signs(control)
-        left = [signs(each) - (signs(each) @ third) / (third @ third) * third for each in (first, second)]
+        left = [signs(values) - (signs(values) @ third) / (third @ third) * third for values in (first, second)]
         expected = left[0] @ left[1] / np.linalg.norm(left[0]) / np.linalg.norm(left[1])
         assert partial_kendall(first, second, control) == pytest.approx(expected, abs=1e-12)
 

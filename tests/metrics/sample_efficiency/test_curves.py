@@ -122,18 +122,18 @@ REQUIRED = 8
 
 def follow(trace: Counts, consecutive: int) -> Counts:
     """Learn batch by batch; give what is known at the end, nothing of what lies behind the criterion."""
-    known = np.zeros(0, dtype=np.int64)
+    counts = np.zeros(0, dtype=np.int64)
     for now in range(len(trace)):
-        known = np.append(known, SKIPPED)
-        while (wanted := next_evaluation(known, REQUIRED, consecutive)) is not None and wanted <= now:
+        counts = np.append(counts, SKIPPED)
+        while (wanted := next_evaluation(counts, REQUIRED, consecutive)) is not None and wanted <= now:
             # Only the last states are kept.
             assert now - consecutive < wanted
-            assert wanted >= window_start(known, REQUIRED, consecutive)
-            assert known[wanted] == SKIPPED
-            known[wanted] = trace[wanted]
+            assert wanted >= window_start(counts, REQUIRED, consecutive)
+            assert counts[wanted] == SKIPPED
+            counts[wanted] = trace[wanted]
         if wanted is None:
             break
-    return known
+    return counts
 
 
 def criterion(trace: Counts, consecutive: int) -> tuple[float, float]:
@@ -159,28 +159,33 @@ def traces(kind: str) -> list[Counts]:
 @pytest.mark.parametrize("consecutive", [1, 2, 3, 10])
 def test_samples_to_criterion_and_onset_are_those_of_every_evaluation(kind: str, consecutive: int) -> None:
     for trace in traces(kind):
-        known = follow(trace, consecutive)
-        seen = np.arange(1, len(known) + 1)
-        result = samples_to_criterion(known, seen, REQUIRED, consecutive)
+        counts = follow(trace, consecutive)
+        seen = np.arange(1, len(counts) + 1)
+        result = samples_to_criterion(counts, seen, REQUIRED, consecutive)
         assert (float(result[0]), float(result[1])) == criterion(trace, consecutive)
-        assert not is_open(known, seen, REQUIRED, [consecutive]).any()
-        evaluated = known != SKIPPED
-        assert (known[evaluated] == trace[: len(known)][evaluated]).all()
+        assert not is_open(counts, seen, REQUIRED, [consecutive]).any()
+        evaluated = counts != SKIPPED
+        assert (counts[evaluated] == trace[: len(counts)][evaluated]).all()
 
 
 def test_all_traces_of_twelve_evaluations() -> None:
     for bits in range(2**12):
         trace = np.where((bits >> np.arange(12)) & 1, REQUIRED, REQUIRED - 1)
-        known = follow(trace, 3)
-        samples, _ = samples_to_criterion(known, np.arange(1, len(known) + 1), REQUIRED, 3)
+        counts = follow(trace, 3)
+        samples, _ = samples_to_criterion(counts, np.arange(1, len(counts) + 1), REQUIRED, 3)
         assert float(samples) == criterion(trace, 3)[0]
 
 
+def test_a_failure_right_behind_a_window_leaves_it_possible() -> None:
+    counts = np.array([SKIPPED] * 3 + [0])
+    assert (window_start(counts, REQUIRED, 3), next_evaluation(counts, REQUIRED, 3)) == (0, 2)
+
+
 def test_another_criterion_is_open_where_evaluations_were_left_out() -> None:
-    known = follow(np.array([0] * 20 + [9] * 20), 10)
-    seen = np.arange(1, len(known) + 1)
-    assert not is_open(known, seen, REQUIRED, [10]).any()
+    counts = follow(np.array([0] * 20 + [9] * 20), 10)
+    seen = np.arange(1, len(counts) + 1)
+    assert not is_open(counts, seen, REQUIRED, [10]).any()
     # It is known that 9 in a row are not reached before, either.
-    assert is_open(known, seen, REQUIRED, [1, 5]).tolist() == [True, True]
-    assert is_open(known, seen, 0, [10]).tolist() == [True]
+    assert is_open(counts, seen, REQUIRED, [1, 5]).tolist() == [True, True]
+    assert is_open(counts, seen, 0, [10]).tolist() == [True]
     assert is_open(np.array([1, 9, 9]), np.arange(3), REQUIRED, [1, 2]).tolist() == [False, False]

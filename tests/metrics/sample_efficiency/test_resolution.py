@@ -33,7 +33,7 @@ def step_down(values: NDArray[np.float64]) -> NDArray[np.float64]:
     adjusted, left, before = np.ones((len(values), len(values))), sorted(pairs, key=lambda pair: -observed[pair]), 0.0
     while left:
         pair = left[0]
-        largest = [max(statistic(each, signs) for each in left) for signs in patterns]
+        largest = [max(statistic(row, signs) for row in left) for signs in patterns]
         before = max(before, np.mean(np.array(largest) >= observed[pair] - 1e-9).item())
         adjusted[pair] = adjusted[pair[::-1]] = before
         left = left[1:]
@@ -70,8 +70,8 @@ def test_tables_together_are_tested_as_alone(monkeypatch: pytest.MonkeyPatch) ->
     alone = [compared(table) for table in tables]
     for rows in (4, resolution.MOST_ROWS):
         monkeypatch.setattr(resolution, "MOST_ROWS", rows)
-        for together, each in zip(compare_all_pairs(tables), alone, strict=True):
-            for result, expected in zip(together, each, strict=True):
+        for together, by_itself in zip(compare_all_pairs(tables), alone, strict=True):
+            for result, expected in zip(together, by_itself, strict=True):
                 assert result.tolist() == expected.tolist()
 
 
@@ -120,6 +120,11 @@ def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.Monk
             assert result.p_values[0, 1] == pytest.approx(exact, abs=0.008)
 
 
+def test_the_sampled_patterns_of_the_first_stage_differ() -> None:
+    [patterns] = next(sign_flips.stages(64)).blocks
+    assert len(np.unique(patterns, axis=0)) == sign_flips.PATTERNS
+
+
 def test_an_undecided_pair_is_not_significant() -> None:
     [near] = near_the_level(40, 1, 0.0002)
     # The third method differs from both without a doubt.
@@ -148,7 +153,7 @@ def test_groups_are_the_maximal_sets_without_a_difference(seed: int) -> None:
         for members in combinations(range(methods), size)
         if not apart[np.ix_(members, members)].any()
     ]
-    maximal = sorted(sorted(each) for each in sets if not any(each < other for other in sets))
+    maximal = sorted(sorted(clique) for clique in sets if not any(clique < other for other in sets))
     assert maximal_groups(apart) == maximal
 
 

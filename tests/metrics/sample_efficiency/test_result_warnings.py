@@ -30,13 +30,13 @@ def draw(generator: np.random.Generator, shape: tuple[int, ...], floored: float,
 def test_intervals_with_a_warning_hold_too_rarely(orderings: int, floored: float, censored: float) -> None:
     generator = np.random.default_rng(0)
     truth = np.minimum(draw(generator, (10**6,), floored, censored), LIMIT).mean()
-    warned = held = 0
+    warned = holding = 0
     for _ in range(1_000):
         samples = draw(generator, (orderings,), floored, censored)
         warned += bool(interval_warnings(["method"], samples[None], FLOOR))
         low, high = t_interval(np.minimum(samples, LIMIT))
-        held += bool(low <= truth <= high)
-    assert held < 920
+        holding += bool(low <= truth <= high)
+    assert holding < 920
     # A sample without any censored ordering cannot show that there are some.
     assert warned > 950 * (1 - (1 - censored) ** orderings if censored else 1)
 

@@ -69,7 +69,7 @@ def test_comparisons_together_are_those_alone(orderings: int, whole: bool) -> No
     differences = np.round(differences) if whole else differences
     differences[:, 3] = 0
     together = sign_flip_p_values(differences)
-    assert together.tolist() == [sign_flip_p_value(each) for each in differences.T]
+    assert together.tolist() == [sign_flip_p_value(column) for column in differences.T]
     assert sign_flip_p_values(np.zeros((orderings, 0))).shape == (0,)
 
 

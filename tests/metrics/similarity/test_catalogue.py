@@ -58,7 +58,7 @@ COMPUTATIONS = pytest.mark.parametrize("name", COMPUTED)
 
 def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
     """Return whether the measure is defined for a shape; otherwise check that the error names it and the embedding."""
-    name = next(name for name, each in SIMILARITY_MEASURES.items() if each is measure)
+    name = next(name for name, value in SIMILARITY_MEASURES.items() if value is measure)
     if shape not in UNDEFINED.get(name, ()):
         return True
     with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* is undefined where"):

@@ -63,16 +63,16 @@ def test_intervals_hold_the_cka_of_the_population() -> None:
 
     def draw(n: int) -> list[Array]:
         shared = generator.standard_normal((n, 2))
-        return [shared @ each + generator.standard_normal((n, each.shape[1])) for each in maps]
+        return [shared @ weights + generator.standard_normal((n, weights.shape[1])) for weights in maps]
 
     x, y = draw(200_000)
     truth = linear_cka(x, y)
-    held = 0
+    count = 0
     for _ in range(200):
         low, high = cka_intervals(draw(200)).mean
-        held += low <= truth <= high
+        count += low <= truth <= high
     # 95 % of 200, within three standard deviations and a little for the bias of CKA.
-    assert 178 <= held <= 199
+    assert 178 <= count <= 199
 
 
 def test_a_stimulus_without_which_all_are_one_point_has_no_interval() -> None:

@@ -100,7 +100,7 @@ def test_unrelated_embeddings_are_told_from_related_ones() -> None:
     draws = [[generator.standard_normal((16, d)) for d in (300, 200)] for _ in range(200)]
     results = [calibrated_cka(pair) for pair in draws]
     assert results[0].biased[0, 1] > 0.9
-    above = [each.calibrated[0, 1] > 0 for each in results]
+    above = [result.calibrated[0, 1] > 0 for result in results]
     # 5 % of 200, within three standard deviations.
     assert 1 <= sum(above) <= 19
     x = draws[0][0]
@@ -113,10 +113,10 @@ def test_unrelated_embeddings_are_told_from_related_ones() -> None:
 def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
     x, y = embeddings(1200, 30, 50)
     estimated = calibrated_cka([x, y])
-    centred = [each - each.mean(axis=0) for each in (x, y)]
+    centred = [values - values.mean(axis=0) for values in (x, y)]
     # The null of many stimuli is that of a weighted sum of squares of normal variables.
-    eigenvalues = [np.linalg.eigvalsh(each.T @ each) for each in centred]
-    second, third = (math.prod(float((each**power).sum()) for each in eigenvalues) for power in (2, 3))
+    eigenvalues = [np.linalg.eigvalsh(rows.T @ rows) for rows in centred]
+    second, third = (math.prod(float((spectrum**power).sum()) for spectrum in eigenvalues) for power in (2, 3))
     assert estimated.null_skewness[0, 1] == pytest.approx(8**0.5 * third / second**1.5, rel=0.1)
 
 
@@ -190,21 +190,21 @@ def permuted(x: Array, y: Array) -> Array:
 @HEAVY
 def test_p_and_quantile_are_those_of_permutations(n: int, width: int, seed: int) -> None:
     x, y = heavy(n, width, seed)
-    found, values = calibrated_cka([x, y]), permuted(x, y)
+    result, values = calibrated_cka([x, y]), permuted(x, y)
     expected = float((values >= linear_cka(x, y)).mean())
     # Four standard errors of the difference of a share of 999 and one of 2,000.
     error = 4 * (expected * (1 - expected) * (1 / 999 + 1 / 2000)) ** 0.5 + 1e-3
-    assert (found.outlying[0, 1], found.permutations) == (True, 999)
-    assert found.p[0, 1] == found.p[1, 0] == pytest.approx(expected, abs=error)
-    assert (values > found.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
+    assert (result.outlying[0, 1], result.permutations) == (True, 999)
+    assert result.p[0, 1] == result.p[1, 0] == pytest.approx(expected, abs=error)
+    assert (values > result.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
 
 
 def test_the_gamma_distribution_is_off_there() -> None:
     off = []
     for n, width, seed in [(30, 10, 8), (30, 64, 4)]:
-        found = calibrated_cka(heavy(n, width, seed))
-        tail = stats.pearson3(found.null_skewness[0, 1]).sf(found.z[0, 1])
-        off.append(abs(tail - found.p[0, 1]))
+        result = calibrated_cka(heavy(n, width, seed))
+        tail = stats.pearson3(result.null_skewness[0, 1]).sf(result.z[0, 1])
+        off.append(abs(tail - result.p[0, 1]))
     assert min(off) > 0.1
 
 
@@ -222,11 +222,11 @@ def test_all_permutations_of_few_rows_have_the_share_that_is_drawn() -> None:
     x, y = (generator.standard_normal((6, 4)) for _ in range(2))
     x[0] += 20
     y[1] += 20
-    found = calibrated_cka([x, y])
+    result = calibrated_cka([x, y])
     values = [linear_cka(x, y[list(order)]) for order in itertools.permutations(range(6))]
-    assert found.outlying[0, 1]
+    assert result.outlying[0, 1]
     share = np.mean(np.array(values) >= linear_cka(x, y) - 1e-9)
-    assert found.p[0, 1] == pytest.approx(share, abs=0.06)
+    assert result.p[0, 1] == pytest.approx(share, abs=0.06)
 
 
 def test_outliers_that_meet_are_as_rare_as_their_rows_are_many() -> None:
@@ -241,21 +241,21 @@ def test_outliers_that_meet_are_as_rare_as_their_rows_are_many() -> None:
 def test_a_few_rows_side_by_side_are_outliers_though_none_is_long_alone(n: int, few: int) -> None:
     generator = np.random.default_rng(n)
     x, y = (generator.standard_normal((n, 40)) for _ in range(2))
-    for each in (x, y):
-        each[generator.permutation(n)[:few]] += 6 * generator.standard_normal(40)
-    found, values = calibrated_cka([x, y]), permuted(x, y)
-    assert found.outlying[0, 1]
-    assert found.p[0, 1] == pytest.approx((values >= linear_cka(x, y)).mean(), abs=0.08)
-    assert (values > found.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
+    for rows in (x, y):
+        rows[generator.permutation(n)[:few]] += 6 * generator.standard_normal(40)
+    result, values = calibrated_cka([x, y]), permuted(x, y)
+    assert result.outlying[0, 1]
+    assert result.p[0, 1] == pytest.approx((values >= linear_cka(x, y)).mean(), abs=0.08)
+    assert (values > result.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
 
 
 def test_neither_order_nor_other_embeddings_change_a_pair() -> None:
     many = [*heavy(40, 20, 0), *heavy(40, 8, 1), *heavy(40, 30, 2)]
-    found, turned, part = (calibrated_cka(each) for each in (many, many[::-1], many[:3]))
-    assert found.outlying.sum() > 20
+    result, turned, part = (calibrated_cka(sets) for sets in (many, many[::-1], many[:3]))
+    assert result.outlying.sum() > 20
     for name in ("p", "null_quantile"):
-        np.testing.assert_allclose(getattr(turned, name)[::-1, ::-1], getattr(found, name), atol=1e-12)
-        np.testing.assert_allclose(getattr(part, name), getattr(found, name)[:3, :3], atol=1e-12)
+        np.testing.assert_allclose(getattr(turned, name)[::-1, ::-1], getattr(result, name), atol=1e-12)
+        np.testing.assert_allclose(getattr(part, name), getattr(result, name)[:3, :3], atol=1e-12)
 
 
 def test_only_pairs_with_outliers_are_drawn() -> None:
@@ -275,7 +275,7 @@ def test_only_pairs_with_outliers_are_drawn() -> None:
 def test_too_many_stimuli_keep_the_gamma_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     many = heavy(30, 10, 8)
     monkeypatch.setattr(drawn_nulls, "MOST_ENTRIES", 2 * 30 * 30 - 1)
-    found = calibrated_cka(many)
-    assert (found.outlying[0, 1], found.permutations) == (True, 0)
-    tail = stats.pearson3(found.null_skewness[0, 1]).sf(found.z[0, 1])
-    assert found.p[0, 1] == pytest.approx(tail, rel=1e-6)
+    result = calibrated_cka(many)
+    assert (result.outlying[0, 1], result.permutations) == (True, 0)
+    tail = stats.pearson3(result.null_skewness[0, 1]).sf(result.z[0, 1])
+    assert result.p[0, 1] == pytest.approx(tail, rel=1e-6)

@@ -93,7 +93,7 @@ def test_merging_metrics(debiased: bool) -> None:
     for part in (parts[0], empty, *parts[1:]):
         whole.merge_state(part)
     # Memory depends on the widths alone.
-    assert [each.numel() for each in whole.moments] == [each.numel() for each in parts[0].moments]
+    assert [moment.numel() for moment in whole.moments] == [moment.numel() for moment in parts[0].moments]
     assert whole.compute().item() == pytest.approx(linear_cka(x, y, debiased), abs=1e-9)
     whole.update(x, y)
     assert parts[2].compute().item() == pytest.approx(linear_cka(x[40:], y[40:], debiased), abs=1e-9)

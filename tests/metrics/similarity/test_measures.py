@@ -29,14 +29,14 @@ def test_procrustes_equals_scipy(shape: tuple[int, int, int]) -> None:
     x, y = embeddings(*shape)
     widest = max(shape[1:])
     # SciPy needs as many columns; columns of zeros change nothing.
-    _, _, disparity = procrustes(*(np.pad(each, ((0, 0), (0, widest - each.shape[1]))) for each in (x, y)))
+    _, _, disparity = procrustes(*(np.pad(rows, ((0, 0), (0, widest - rows.shape[1]))) for rows in (x, y)))
     matrix, debiased = pairwise_procrustes([x, y])
     assert debiased is None
     assert 1 - matrix[0, 1] ** 2 == pytest.approx(disparity, abs=1e-12)
 
 
 def test_the_residual_is_the_procrustes_distance() -> None:
-    x, y = ((each - each.mean(0)) / np.linalg.norm(each - each.mean(0)) for each in embeddings(30, 7, 7))
+    x, y = ((rows - rows.mean(0)) / np.linalg.norm(rows - rows.mean(0)) for rows in embeddings(30, 7, 7))
     rotation, _ = orthogonal_procrustes(x, y)
     left_over = np.linalg.norm(x @ rotation - y) ** 2
     assert pairwise_procrustes([x, y])[0][0, 1] == pytest.approx(1 - left_over / 2, abs=1e-12)
@@ -72,7 +72,7 @@ def test_mean_cca_equals_scipy(shape: tuple[int, int, int]) -> None:
 def test_mean_cca_equals_scikit_learn() -> None:
     x, y = embeddings(60, 6, 3)
     variates = CCA(n_components=3, tol=1e-10, max_iter=10_000).fit_transform(x, y)
-    correlations = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(each.T for each in variates), strict=True)]
+    correlations = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(rows.T for rows in variates), strict=True)]
     assert pairwise_cca([x, y])[0][0, 1] == pytest.approx(np.mean(correlations), abs=1e-6)
 
 
@@ -95,7 +95,7 @@ def by_generalised_eigenvalues(x: Array, y: Array) -> float:
     between = x.T @ y @ np.linalg.solve(y.T @ y, y.T @ x)
     squares, directions = eigh(between, x.T @ x)
     total = weighted = 0.0
-    for square, direction in sorted(zip(squares, directions.T, strict=True), key=lambda each: -each[0])[
+    for square, direction in sorted(zip(squares, directions.T, strict=True), key=lambda pair: -pair[0])[
         : min(x.shape[1], y.shape[1])
     ]:
         variate = x @ direction
@@ -116,7 +116,7 @@ def test_pwcca_is_the_mean_of_both_directions(shape: tuple[int, int, int]) -> No
 def test_pwcca_leans_to_what_an_embedding_consists_of() -> None:
     generator = np.random.default_rng(0)
     shared, *noise = (generator.standard_normal((500, 1)) for _ in range(3))
-    loud, faint = ([np.hstack([weight * shared, each]) for each in noise] for weight in (100.0, 0.01))
+    loud, faint = ([np.hstack([weight * shared, rows]) for rows in noise] for weight in (100.0, 0.01))
     plain = pairwise_cca(loud)[0][0, 1]
     assert pairwise_cca(faint)[0][0, 1] == pytest.approx(plain)
     assert pairwise_pwcca(faint)[0][0, 1] < 0.1 < plain < 0.9 < pairwise_pwcca(loud)[0][0, 1]
@@ -156,10 +156,10 @@ def test_columns_that_repeat_others_do_not_count() -> None:
 @pytest.mark.parametrize("compute", [pairwise_cca, pairwise_pwcca])
 def test_rounding_makes_no_direction(compute: Callable[..., tuple[Array, None]]) -> None:
     # A channel that says nothing, but for the last bit of its values in single precision.
-    x, y = (each.astype(np.float32) for each in embeddings(40, 4, 3))
+    x, y = (rows.astype(np.float32) for rows in embeddings(40, 4, 3))
     flicker = np.float32(100) + np.float32(2**-17) * np.random.default_rng(0).integers(0, 2, (40, 1)).astype(np.float32)
     assert np.unique(flicker).size == 2
-    plain, noisy = (compute([each, y])[0][0, 1] for each in (x, np.hstack([x, flicker])))
+    plain, noisy = (compute([rows, y])[0][0, 1] for rows in (x, np.hstack([x, flicker])))
     assert noisy == pytest.approx(plain, abs=1e-5)
 
 
@@ -186,17 +186,17 @@ def test_rows_that_are_nearly_parallel_keep_their_digits() -> None:
     units = [x / np.sqrt((x * x).sum(1, keepdims=True)) for x in plain]
     upper = np.triu_indices(30, 1)
     exact = [1 - (u @ u.T)[upper] for u in units]
-    centred = [each - each.mean() for each in exact]
-    lengths = [np.sqrt((each * each).sum()) for each in centred]
+    centred = [matrix - matrix.mean() for matrix in exact]
+    lengths = [np.sqrt((matrix * matrix).sum()) for matrix in centred]
     expected = float(centred[0] @ centred[1] / lengths[0] / lengths[1])
-    assert max(float(each.max()) for each in exact) < 1e-6
+    assert max(float(matrix.max()) for matrix in exact) < 1e-6
     assert pairwise_rsa_pearson(many)[0][0, 1] == pytest.approx(expected, abs=1e-7)
 
 
 def test_ties_share_their_mean_rank_although_they_are_rounded_apart() -> None:
     # Rows of two columns correlate by 1 or -1 alone: all dissimilarities are ties of two kinds.
     x, y = (np.random.default_rng(seed).standard_normal((20, 2)) for seed in (0, 1))
-    signs = [np.sign(each[:, 0] - each[:, 1]) for each in (x, y)]
+    signs = [np.sign(rows[:, 0] - rows[:, 1]) for rows in (x, y)]
     upper = np.triu_indices(20, 1)
     expected = stats.spearmanr(*(1 - np.outer(sign, sign)[upper] for sign in signs)).statistic
     assert pairwise_rsa_spearman([x, y])[0][0, 1] == pytest.approx(expected, abs=1e-12)
@@ -225,7 +225,7 @@ def test_undefined_rsa_is_named(compute: Callable[..., tuple[Array, None]]) -> N
 
 
 def by_sets(x: Array, y: Array, k: int) -> float:
-    searches = [NearestNeighbors(n_neighbors=k, metric="cosine").fit(each) for each in (x, y)]
+    searches = [NearestNeighbors(n_neighbors=k, metric="cosine").fit(rows) for rows in (x, y)]
     near = [search.kneighbors(return_distance=False) for search in searches]
     return float(np.mean([len(set(one) & set(other)) / k for one, other in zip(*near, strict=True)]))
 

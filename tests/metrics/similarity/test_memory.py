@@ -65,7 +65,7 @@ def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_memory_of_a_search_does_not_grow_with_the_square_of_the_catalog() -> None:
-    embeddings: Embeddings = [each.astype(np.float32) for each in make_catalog(20_000, seed=0, widths=(16, 16))]
+    embeddings: Embeddings = [rows.astype(np.float32) for rows in make_catalog(20_000, seed=0, widths=(16, 16))]
 
     def search() -> None:
         scores = StimulusScores(embeddings)
@@ -73,4 +73,4 @@ def test_memory_of_a_search_does_not_grow_with_the_square_of_the_catalog() -> No
         scores.joining(np.arange(20), np.arange(1024))
 
     # About the embeddings, which are read in parts; a Gram matrix would have 1.6 GB.
-    assert peak(search) < 3 * sum(each.nbytes for each in embeddings)
+    assert peak(search) < 3 * sum(rows.nbytes for rows in embeddings)

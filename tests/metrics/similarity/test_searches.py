@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Indices
+from headstart.metrics.similarity import subset_search
 from headstart.metrics.similarity.catalogue import SimilarityMeasure
 from headstart.metrics.similarity.centred_embedding import Embedding
 from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
@@ -22,8 +24,8 @@ from headstart.tests.material.catalogs import Embeddings, make_catalog, mean_cka
 
 
 def find(scores: SubsetScores, size: int, steps: int = 60, seed: int = 0) -> Found:
-    (*_, found) = islice(search_subsets(scores, size, seed), steps)
-    return found
+    (*_, last) = islice(search_subsets(scores, size, seed), steps)
+    return last
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_scores_with_and_without_each() -> None:
     scores.offer(others)
     joined = [1 - mean_cka(embeddings, [*members, other]) for other in others]
     np.testing.assert_allclose(scores.joining(members, np.arange(len(others))), joined, atol=1e-5)
-    left = [1 - mean_cka(embeddings, [each for each in members if each != leaver]) for leaver in members]
+    left = [1 - mean_cka(embeddings, [member for member in members if member != leaver]) for leaver in members]
     np.testing.assert_allclose(scores.leaving(members), left, atol=1e-9)
 
 
@@ -50,9 +52,9 @@ def test_small_catalogs(size: int) -> None:
     # On two stimuli, any two models agree.
     embeddings = make_catalog(12, seed=40 + size)
     best = min(combinations(range(12), size), key=lambda subset: mean_cka(embeddings, subset))
-    found = find(StimulusScores(embeddings), size, steps=200)
-    assert found.members == best
-    assert found.score == pytest.approx(1 - mean_cka(embeddings, best), abs=1e-9)
+    result = find(StimulusScores(embeddings), size, steps=200)
+    assert result.members == best
+    assert result.score == pytest.approx(1 - mean_cka(embeddings, best), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,15 +84,15 @@ def test_results_depend_on_the_seed_alone_and_exceed_random_subsets() -> None:
 
 def test_location_scale_and_precision_of_embeddings_do_not_matter() -> None:
     embeddings = make_catalog(30, seed=2)
-    before = [each.copy() for each in embeddings]
-    found = find(StimulusScores(embeddings), 5)
-    shifted: Embeddings = [1e-3 * each + 70 for each in embeddings]
-    rounded: Embeddings = [each.astype(np.float32) for each in embeddings]
+    before = [embedding.copy() for embedding in embeddings]
+    result = find(StimulusScores(embeddings), 5)
+    shifted: Embeddings = [1e-3 * embedding + 70 for embedding in embeddings]
+    rounded: Embeddings = [embedding.astype(np.float32) for embedding in embeddings]
     moved, single = find(StimulusScores(shifted), 5), find(StimulusScores(rounded), 5)
-    assert moved.members == single.members == found.members
-    assert moved.score == pytest.approx(found.score, abs=1e-9)
-    for each, old in zip(embeddings, before, strict=True):
-        np.testing.assert_array_equal(each, old)
+    assert moved.members == single.members == result.members
+    assert moved.score == pytest.approx(result.score, abs=1e-9)
+    for embedding, old in zip(embeddings, before, strict=True):
+        np.testing.assert_array_equal(embedding, old)
 
 
 @pytest.mark.parametrize("noise", [0, 1e-7])
@@ -99,9 +101,9 @@ def test_subsets_of_copies_are_passed_over(size: int, noise: float) -> None:
     embeddings = with_copies(40, distinct=(7, 31), noise=noise)
     scores = StimulusScores(embeddings)
     assert scores.score(np.array([2, 5, 4])) == UNDEFINED
-    found = find(scores, size)
-    assert {7, 31} & set(found.members)
-    assert found.score == pytest.approx(1 - mean_cka(embeddings, found.members), abs=1e-6 if noise else 1e-9)
+    result = find(scores, size)
+    assert {7, 31} & set(result.members)
+    assert result.score == pytest.approx(1 - mean_cka(embeddings, result.members), abs=1e-6 if noise else 1e-9)
     assert random_scores(scores, size, 100).min() >= -1e-9
 
 
@@ -125,7 +127,7 @@ def test_models_without_a_value(value: float) -> None:
 
 def signs_that_agree(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
     """Count the stimuli whose first column has the same sign; undefined where an embedding is all positive."""
-    signs = np.stack([np.sign(np.asarray(each)[:, 0]) for each in embeddings])
+    signs = np.stack([np.sign(np.asarray(embedding)[:, 0]) for embedding in embeddings])
     for i, row in enumerate(signs):
         if (row > 0).all():
             raise ValueError(f"embeddings[{i}]: undefined")
@@ -137,23 +139,23 @@ SIGNS = SimilarityMeasure("agreement of signs", signs_that_agree, frozenset(), "
 
 def test_any_measure_against_every_subset() -> None:
     embeddings = make_catalog(9, seed=1, widths=(2, 3, 4))
-    for each in embeddings:
-        each -= np.median(each, axis=0)
+    for embedding in embeddings:
+        embedding -= np.median(embedding, axis=0)
     values: dict[tuple[int, ...], float] = {}
     for subset in combinations(range(9), 4):
-        chosen = [each[list(subset)] for each in embeddings]
-        if not any((each[:, 0] > 0).all() for each in chosen):
-            matrix, _ = signs_that_agree(chosen)
+        parts = [embedding[list(subset)] for embedding in embeddings]
+        if not any((part[:, 0] > 0).all() for part in parts):
+            matrix, _ = signs_that_agree(parts)
             values[subset] = 1 - float(np.mean([matrix[i, j] for i, j in combinations(range(3), 2)]))
-    found = find(MeasuredStimuli(SIGNS, embeddings), 4, steps=100)
-    assert found.score == pytest.approx(max(values.values()))
-    assert values[found.members] == pytest.approx(found.score)
+    result = find(MeasuredStimuli(SIGNS, embeddings), 4, steps=100)
+    assert result.score == pytest.approx(max(values.values()))
+    assert values[result.members] == pytest.approx(result.score)
 
 
 def test_undefined_subsets_are_passed_over() -> None:
-    embeddings = [np.abs(each) for each in make_catalog(30, seed=0, widths=(2, 2))]
-    for each in embeddings:
-        each[7, 0] = -1
+    embeddings = [np.abs(embedding) for embedding in make_catalog(30, seed=0, widths=(2, 2))]
+    for embedding in embeddings:
+        embedding[7, 0] = -1
     scores = MeasuredStimuli(SIGNS, embeddings)
     assert 7 in find(scores, 3).members
     assert random_scores(scores, 3, 10).min() >= 0
@@ -179,9 +181,9 @@ def mean_pair(matrix: NDArray[np.float64], subset: tuple[int, ...]) -> float:
 def test_small_registries(models: int, size: int) -> None:
     matrix = similarities(models, seed=10 * models + size)
     best = max(combinations(range(models), size), key=lambda subset: mean_pair(matrix, subset))
-    found = find(PairScores(matrix), size, steps=300)
-    assert found.members == best
-    assert found.score == pytest.approx(mean_pair(matrix, best), abs=1e-12)
+    result = find(PairScores(matrix), size, steps=300)
+    assert result.members == best
+    assert result.score == pytest.approx(mean_pair(matrix, best), abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 3, 7])
@@ -189,19 +191,19 @@ def test_scores_of_pairs_with_and_without_each(size: int) -> None:
     matrix = similarities(9, seed=size) - 0.5
     scores, members = PairScores(matrix), np.arange(size)
     scores.offer(np.arange(9))
-    joined = [mean_pair(matrix, (*range(size), each)) for each in range(size, 9)]
+    joined = [mean_pair(matrix, (*range(size), model)) for model in range(size, 9)]
     np.testing.assert_allclose(scores.joining(members, np.arange(size, 9)), joined, atol=1e-12)
     if size > 2:
-        left = [mean_pair(matrix, tuple(set(range(size)) - {each})) for each in range(size)]
+        left = [mean_pair(matrix, tuple(set(range(size)) - {model})) for model in range(size)]
         np.testing.assert_allclose(scores.leaving(members), left, atol=1e-12)
 
 
 def test_no_exchange_improves_a_large_search() -> None:
     matrix = similarities(70, seed=1)
-    found = find(PairScores(matrix), 6, steps=60)
-    for leaver, joiner in product(found.members, set(range(70)) - set(found.members)):
-        neighbour = (*(set(found.members) - {leaver}), joiner)
-        assert mean_pair(matrix, neighbour) <= found.score + 1e-9
+    result = find(PairScores(matrix), 6, steps=60)
+    for leaver, joiner in product(result.members, set(range(70)) - set(result.members)):
+        neighbour = (*(set(result.members) - {leaver}), joiner)
+        assert mean_pair(matrix, neighbour) <= result.score + 1e-9
 
 
 def test_a_planted_family_is_found() -> None:
@@ -221,11 +223,25 @@ def test_a_family_that_growth_misses_is_found() -> None:
     assert find(PairScores(matrix), 5, steps=300).members == tuple(family)
 
 
+def test_every_fourth_start_is_fresh_and_the_others_keep_half_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow, starts, best = subset_search._grow, [], set(range(20))
+
+    def record(scores: SubsetScores, start: Indices, size: int, generator: np.random.Generator) -> Indices:
+        starts.append((len(start), set(start.tolist()) <= best))
+        return grow(scores, start, size, generator)
+
+    monkeypatch.setattr(subset_search, "_grow", record)
+    for result in islice(search_subsets(PairScores(similarities(20, seed=0)), 8), 60):
+        best = set(result.members)
+    assert [size for size, _ in starts[:9]] == [2, 4, 4, 4, 2, 4, 4, 4, 2]
+    assert all(is_kept for size, is_kept in starts if size == 4)
+
+
 def test_results_depend_on_the_seed_alone_and_more_steps_are_never_worse() -> None:
     matrix = similarities(60, seed=3)
     runs = [list(islice(search_subsets(PairScores(matrix), 10, seed), 200)) for seed in (4, 4)]
     assert runs[0] == runs[1]
-    scores = [found.score for found in runs[0]]
+    scores = [result.score for result in runs[0]]
     assert scores == sorted(scores)
 
 
@@ -252,9 +268,9 @@ def test_random_subsets_have_the_scores_of_subsets() -> None:
 
 def test_all_items_are_found_at_once() -> None:
     matrix = similarities(5, seed=0)
-    (found,) = search_subsets(PairScores(matrix), 5)
-    assert found.members == tuple(range(5))
-    assert found.score == pytest.approx(mean_pair(matrix, tuple(range(5))))
+    (result,) = search_subsets(PairScores(matrix), 5)
+    assert result.members == tuple(range(5))
+    assert result.score == pytest.approx(mean_pair(matrix, tuple(range(5))))
 
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 6])

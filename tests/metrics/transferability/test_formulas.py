@@ -108,11 +108,11 @@ def test_every_metric_is_compared() -> None:
 def test_as_the_formula(name: str) -> None:
     metric, formula, shapes, options, tolerance = COMPARED[name]
     wrong = []
-    for shape, chosen in product(shapes, options):
+    for shape, option in product(shapes, options):
         x, labels = labelled(*shape)
-        value, expected = metric(x, labels, **chosen), formula(x, labels, **chosen)
+        value, expected = metric(x, labels, **option), formula(x, labels, **option)
         if value != pytest.approx(expected, rel=tolerance, abs=1e-15):
-            wrong.append((shape, chosen, value, expected))
+            wrong.append((shape, option, value, expected))
     assert not wrong
 
 

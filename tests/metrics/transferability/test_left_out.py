@@ -57,8 +57,8 @@ def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     assert prepare_parc(inputs.statistics)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
     # Only remaining probes of those that are sampled count.
     drawn = np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
-    chosen = inputs.order[drawn][mask[inputs.order][drawn]]
-    expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))
+    members = inputs.order[drawn][mask[inputs.order][drawn]]
+    expected = METRICS["parc"].compute(Inputs(features[members], labels[members]))
     assert prepare_parc(inputs.statistics, probes=20)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
 
 

@@ -93,4 +93,4 @@ def test_one_sample_and_one_class_have_a_score() -> None:
         (labelled(40, 5)[0], np.zeros(40, dtype=int)),
         (np.full((30, 4), 0.1), np.zeros(30, dtype=int)),
     ]
-    assert np.isfinite([log_me(*each) for each in cases]).all()
+    assert np.isfinite([log_me(*case) for case in cases]).all()

@@ -72,6 +72,9 @@ def test_parc_of_components_of_probes_and_of_classes_that_lie_apart() -> None:
     assert len({whole, *scores}) == 4
     assert scores == pytest.approx([whole] * 3, abs=0.05)
     assert parc(x, labels, probes=200, seed=1) == scores[1]
+    # Rows of the same three values have five different distances, and not equally often.
+    tied = np.random.default_rng(0).permuted(np.tile(np.arange(3.0), (60, 1)), axis=1) ** 2
+    assert parc(tied, labels[:60]) == pytest.approx(formulas.parc(tied, labels[:60]), rel=1e-9)
     far, near, nearest = (parc(*labelled(60, 20, 3, apart)) for apart in (100, 0.5, 0.2))
     assert far > 0.8 > near > nearest > 0
 
@@ -80,7 +83,7 @@ def test_the_released_etran_tells_sources_apart_where_all_samples_are_told_apart
     generator = np.random.default_rng(0)
     labels, noise = np.arange(40) % 2, generator.standard_normal((40, 200))
     near, far = (0.2 * noise + apart * np.eye(2, 200)[labels] for apart in (1.0, 0.5))
-    of_text = [etran_terms(each, labels, "published")[1] for each in (near, far)]
+    of_text = [etran_terms(rows, labels, "published")[1] for rows in (near, far)]
     assert of_text[0] == pytest.approx(of_text[1], abs=1e-3)
     assert etran_terms(near, labels)[1] > etran_terms(far, labels)[1] + 0.01
 
@@ -114,11 +117,11 @@ def test_the_interval_of_n_leep_holds_the_mean_over_other_starts() -> None:
     statistics = FeatureStatistics(*labelled(120, 6, 3, 0.5))
     scores = prepare_n_leep(statistics, components_per_class=2, fits=240)(np.ones(120, dtype=bool))
     assert scores.std() > 0.005
-    held = 0
-    for own in np.split(np.arange(240), 30):
-        low, high = interval(scores[own].mean(), np.zeros(10), scores[own])
-        held += low <= np.delete(scores, own).mean() <= high
-    assert held >= 26
+    count = 0
+    for sample in np.split(np.arange(240), 30):
+        low, high = interval(scores[sample].mean(), np.zeros(10), scores[sample])
+        count += low <= np.delete(scores, sample).mean() <= high
+    assert count >= 26
 
 
 def test_folds_share_every_class_alike() -> None:
