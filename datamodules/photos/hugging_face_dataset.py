@@ -86,6 +86,7 @@ class HuggingFaceDataset(SplitSource):
         self.split_seed = split_seed
         # Each split that is loaded, a `datasets.Dataset`.
         self.loaded: Mapping[str, Any] = {}
+        self.left_out: Mapping[str, str] = {}
 
     def prepare(self, cache: Path | None = None) -> None:
         """Fetch the data set, where it is not local and not fetched yet.
@@ -119,7 +120,7 @@ class HuggingFaceDataset(SplitSource):
         parts = [self.loaded[split].select_columns([image]) for split, image in images.items()]
         sizes = dict(zip(images, map(len, parts), strict=True))
         joined = datasets.concatenate_datasets(parts)
-        return HuggingFacePhotos(joined, joined.column_names[0], [-1] * len(joined), (), sizes)
+        return HuggingFacePhotos(joined, joined.column_names[0], [-1] * len(joined), (), sizes, self.left_out)
 
     def _load(self) -> Mapping[str, Any]:
         """Load all splits, by their names."""
@@ -159,7 +160,7 @@ class HuggingFaceDataset(SplitSource):
 
     def _load_folder(self, datasets: Any, folder: Path) -> Any:  # noqa: ANN401 - a package without types
         """Load all files of a folder, whatever they are called, and compare their number where each is a photo."""
-        chosen, files = find_files(folder)
+        chosen, files, self.left_out = find_files(folder)
         with_metadata = any(Path(name).name.startswith("metadata.") for names in files.values() for name in names)
         options = {"drop_labels": with_metadata} if chosen == PHOTOS else {}
         loaded = datasets.load_dataset(chosen, data_files=literal(files, folder), **options)
@@ -195,7 +196,7 @@ class HuggingFaceDataset(SplitSource):
         dataset = self.loaded[split]
         image, label = self._image(dataset), self._label(dataset)
         labels, classes = read_labels(dataset, label)
-        return HuggingFacePhotos(dataset, image, labels, classes, {split: len(dataset)})
+        return HuggingFacePhotos(dataset, image, labels, classes, {split: len(dataset)}, self.left_out)
 
     def _image(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the photos, or check the one that was named."""

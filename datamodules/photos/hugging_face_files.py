@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headstart.datamodules.photos.folder_listing import in_order, is_photo
+from headstart.datamodules.photos.folder_listing import STRAY, in_order, is_photo, other_kind
 from headstart.output.errors import UserError
 
 # Names of splits, as folders and at the beginning of file names; the first one for validation that exists is used.
@@ -27,18 +27,19 @@ METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _NAMED = re.compile(rf"(\w+)-\d+-of-\d+\b|({'|'.join(SPLITS)})(?![a-zA-Z])")
 
 
-def find_files(folder: Path) -> tuple[str, dict[str, list[str]]]:
+def find_files(folder: Path) -> tuple[str, dict[str, list[str]], dict[str, str]]:
     """Find the files of a local data set: Parquet files, tar shards, or photos in class folders.
 
     Files and class folders belong to the split whose name their path begins with: `test/...`, `test.parquet` or
     `test-00000-of-00001.parquet`; all of them to the training split if none has one. A folder of photos is a split
-    if there are class folders in it, and else a class, whatever it is called.
+    if there are class folders in it, and else a class, whatever it is called. Photos beside class folders are left out.
 
     Args:
         folder: The folder.
 
     Returns:
-        The format, in the names of the package datasets, and paths relative to the folder, by split.
+        The format, in the names of the package datasets; paths relative to the folder, by split; and why other files
+        are left out, by name.
 
     Raises:
         UserError: There are none, or files of several formats, or some without a split.
@@ -55,13 +56,16 @@ def find_files(folder: Path) -> tuple[str, dict[str, list[str]]]:
         )
 
     if photos:
-        return PHOTOS, _split_photos(folder, photos, [name for name in files if Path(name).name in METADATA])
+        metadata = [name for name in files if Path(name).name in METADATA]
+        strays = [] if metadata else _beside_classes(photos)
+        left_out = {name: other_kind(name) for name in known if not is_photo(name)} | dict.fromkeys(strays, STRAY)
+        return PHOTOS, _split_photos(folder, [name for name in photos if name not in left_out], metadata), left_out
     (chosen,) = formats
     used = [name for name in known if FORMATS.get(Path(name).suffix.lower()) == chosen]
     splits = {name: _split_of(name) for name in used}
     if not any(splits.values()):
         _require_no_split(folder, used)
-    return chosen, _group(folder, splits)
+    return chosen, _group(folder, splits), {name: other_kind(name) for name in files if name not in splits}
 
 
 def literal(files: Mapping[str, Sequence[str]], folder: Path) -> dict[str, list[str]]:
@@ -110,6 +114,14 @@ def _files_below(folder: Path) -> Iterator[str]:
                 f"path: {Path(here, links[0])} is a link to a folder, which is not followed; name its files"
             )
         yield from (Path(here, name).relative_to(folder).as_posix() for name in files if not name.startswith("."))
+
+
+def _beside_classes(photos: Sequence[str]) -> list[str]:
+    """Return the photos in the folder itself or in that of a split which also has photos in folders."""
+    parents = {name: name.rpartition("/")[0] for name in photos}
+    with_classes = {""} if any(parents.values()) else set()
+    with_classes |= {parent.split("/")[0] for parent in parents.values() if "/" in parent} & {*SPLITS}
+    return [name for name, parent in parents.items() if parent in with_classes]
 
 
 def _split_photos(folder: Path, photos: list[str], metadata: list[str]) -> dict[str, list[str]]:
