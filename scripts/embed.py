@@ -75,7 +75,7 @@ def embed(
         # Rows are read when they are written.
         embedded = embed_readable(given, backbone, *settings, copied=0)
     except StoreError as error:
-        raise UserError(f"cache_dir: {error}; choose another folder") from error
+        raise UserError(f"cache_dir: {error}") from error
 
     columns, computed = FeatureColumns(given, find_root(pictures), embedded.stored, dtype), embedded.stored.computed
     summary = {"computed": computed, "reused": len(given) - computed}

@@ -1,7 +1,7 @@
 """Tables of features on disk: a folder of parts, each of some pictures, computed whole and checked when it is read.
 
 A row is found by the digest of its picture, in whichever part it is. A part is a safetensors file with the digests and
-the rows, named by the digest of its digests. Its header has the SHA-256 of the whole file.
+the rows, named by the digest of its digests. Its header has the name of its table and the SHA-256 of the whole file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Computed = tuple[NDArray[Any], Mapping[str, Any], Mapping[int, str]]
 
 
 class StoreError(OSError):
-    """A table cannot be read or written; the message says which and why."""
+    """A table cannot be read or written; the message says which, why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class FeatureTable:
                 if json.loads(content)["format"] == FORMAT:
                     return
             raise StoreError(
-                f"{str(self.folder)!r} cannot be used ({ABOUT} is not of format {FORMAT}); remove the folder"
+                f"{str(self.folder)!r} cannot be used ({ABOUT} is damaged, or not of format {FORMAT}); remove it"
             )
 
     def _open_parts(self) -> list[Part]:
@@ -261,7 +261,7 @@ class FeatureTable:
         with explain_os_errors(self.folder, "written"):
             self._begin()
             with replacing(self.folder / name_of(digests)) as path:
-                write_part(path, digests, rows, notes, remarks)
+                write_part(path, self.folder.name, digests, rows, notes, remarks)
 
 
 class Found:
@@ -334,4 +334,6 @@ def explain_os_errors(path: Path, verb: str) -> Iterator[None]:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(f"{str(path)!r} cannot be {verb} ({error.strerror or error})") from error
+        raise StoreError(
+            f"{str(path)!r} cannot be {verb} ({error.strerror or error}); choose another folder"
+        ) from error
