@@ -139,13 +139,13 @@ def _verdict(submission: Submission) -> str:
 
 
 def _as_json(options: argparse.Namespace, submission: Submission | None, errors: dict[Document, ContractError]) -> str:
-    found = [(kind, problem) for kind, error in errors.items() for problem in error.problems]
+    problems = [(kind, problem) for kind, error in errors.items() for problem in error.problems]
     document = {
         "valid": submission is not None,
         "contract_version": CONTRACT_VERSION if submission is None else submission.contract_version,
         "team": options.team if submission is None else submission.team,
         "submission": options.submission,
-        "problems": [{"document": kind, **asdict(problem)} for kind, problem in found],
+        "problems": [{"document": kind, **asdict(problem)} for kind, problem in problems],
     }
     return json.dumps(document, indent=1)
 

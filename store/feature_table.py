@@ -98,7 +98,7 @@ def pack(digests: Sequence[str]) -> Digests:
     """Return SHA-256 digests in hexadecimal as one array of 32 bytes each, `[digests]`."""
     if isinstance(digests, HexDigests):
         return digests.packed
-    if wrong := next((each for each in digests if len(each) != DIGEST_LENGTH), None):
+    if wrong := next((digest for digest in digests if len(digest) != DIGEST_LENGTH), None):
         raise ValueError(f"{wrong!r} is no SHA-256 in hexadecimal; the digest of a picture must be one")
     return np.frombuffer(bytes.fromhex("".join(digests)), "S32")
 
@@ -281,12 +281,12 @@ class Found:
         names = np.concatenate([np.empty(0, "S32"), *(part.digests for part in parts)])
         order = np.argsort(names, kind="stable")
         # Searching for sorted names takes a twentieth of the time.
-        asked = np.argsort(digests, kind="stable")
-        places = np.searchsorted(names[order], digests[asked]).clip(max=max(0, len(names) - 1))
+        by_name = np.argsort(digests, kind="stable")
+        places = np.searchsorted(names[order], digests[by_name]).clip(max=max(0, len(names) - 1))
         at = np.full(len(digests), -1)
         if len(names):
             rows = order[places]
-            at[asked] = np.where(names[rows] == digests[asked], rows, -1)
+            at[by_name] = np.where(names[rows] == digests[by_name], rows, -1)
 
         starts = np.cumsum([0, *(len(part.digests) for part in parts)])
         self._owners = np.where(at < 0, -1, np.searchsorted(starts, at, side="right") - 1)
@@ -312,8 +312,8 @@ class Found:
         for owner, part in enumerate(parts):
             if part.remarks:
                 mine = np.flatnonzero(owners == owner)
-                known = ((int(index), part.remarks.get(int(self._positions[index]))) for index in mine)
-                remarks |= {index: remark for index, remark in known if remark is not None}
+                possible = ((int(index), part.remarks.get(int(self._positions[index]))) for index in mine)
+                remarks |= {index: remark for index, remark in possible if remark is not None}
         return StoredRows(rows[:] if rows.nbytes <= copied else rows, parts[0].notes, dict(sorted(remarks.items())))
 
 
