@@ -71,8 +71,8 @@ def embed(
     """
     pictures = read_pictures(photos, cache_folder(cache_dir))
     report_left_out(getattr(pictures, "left_out", {}), "photos")
-    chosen = _read_spec(backbone)
-    embedded = embed_readable(pictures, chosen, precision, device, num_workers, cache_dir, seed)
+    spec = _read_spec(backbone)
+    embedded = embed_readable(pictures, spec, precision, device, num_workers, cache_dir, seed)
     if embedded.unreadable:
         first, *others = embedded.unreadable
         raise UserError(

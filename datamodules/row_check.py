@@ -50,13 +50,13 @@ class RowCheck:
         table = request.table(resources.cache)
         digests = pack(request.pictures.digests(resources.cache))
         parts = table.find(digests).by_part()
-        chosen = sorted(parts)
-        if chosen and not self.all:
-            chosen = [chosen[int(np.random.default_rng(self.seed).integers(len(chosen)))]]
+        names = sorted(parts)
+        if names and not self.all:
+            names = [names[int(np.random.default_rng(self.seed).integers(len(names)))]]
 
-        computer = RowComputer(request, resources.workers, load(request, resources.cache)) if chosen else None
+        computer = RowComputer(request, resources.workers, load(request, resources.cache)) if names else None
         checked = wrong = removed = 0
-        for name in chosen:
+        for name in names:
             assert computer is not None
             indices = parts[name]
             stored, again = table.find(digests[indices]).gather(), computer.compute(indices.tolist())

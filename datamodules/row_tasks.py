@@ -158,7 +158,7 @@ def _cut_runs(request: RowRequest, resources: ComputeSettings) -> list[Run]:
 
     stored = None if engines.ray is not None else cache
     some = [parts[first : first + most] for first in range(0, len(parts), most)]
-    return [Run(request, each, dict(table.key), stored, resources.workers) for each in some]
+    return [Run(request, group, dict(table.key), stored, resources.workers) for group in some]
 
 
 # The network of the last run of this process, by the name of its table.

@@ -160,11 +160,11 @@ class HuggingFaceDataset(SplitSource):
 
     def _load_folder(self, datasets: Any, folder: Path) -> Any:  # noqa: ANN401 - a package without types
         """Load all files of a folder, whatever they are called, and compare their number where each is a photo."""
-        chosen, files, self.left_out = find_files(folder)
+        form, files, self.left_out = find_files(folder)
         with_metadata = any(Path(name).name.startswith("metadata.") for names in files.values() for name in names)
-        options = {"drop_labels": with_metadata} if chosen == PHOTOS else {}
-        loaded = datasets.load_dataset(chosen, data_files=literal(files, folder), **options)
-        return self._require_all_read(loaded, files) if chosen == PHOTOS else loaded
+        options = {"drop_labels": with_metadata} if form == PHOTOS else {}
+        loaded = datasets.load_dataset(form, data_files=literal(files, folder), **options)
+        return self._require_all_read(loaded, files) if form == PHOTOS else loaded
 
     def _require_all_read(self, loaded: Any, files: Mapping[Any, Sequence[str]]) -> Any:  # noqa: ANN401 - a package without types
         """Return photos that were read from files, of which each is one."""
@@ -200,7 +200,8 @@ class HuggingFaceDataset(SplitSource):
 
     def _image(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the photos, or check the one that was named."""
-        by_type = {kind: [name for name, each in dataset.features.items() if _type(each) == kind] for kind in PICTURES}
+        types = {name: _type(feature) for name, feature in dataset.features.items()}
+        by_type = {kind: [name for name in types if types[name] == kind] for kind in PICTURES}
         fitting = next(filter(None, by_type.values()), [])
         named = self.image if self.image in [*by_type["Image"], *by_type["binary"]] else None
         image = named or self._only("image", self.image, fitting, "Image")
@@ -246,7 +247,7 @@ def _name(path: str, folder: Path, data_files: Any) -> str:  # noqa: ANN401 - fi
 def _expanded(files: Any) -> Any:  # noqa: ANN401 - files in any form
     """Return files with the user's folder in place of `~`."""
     if isinstance(files, dict):
-        return {split: _expanded(each) for split, each in files.items()}
+        return {split: _expanded(some) for split, some in files.items()}
     if not isinstance(files, str):
         return [*map(_expanded, files)]
     return files if "://" in files else str(Path(files).expanduser().absolute())

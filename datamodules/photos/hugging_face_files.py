@@ -45,27 +45,27 @@ def find_files(folder: Path) -> tuple[str, dict[str, list[str]], dict[str, str]]
         UserError: There are none, or files of several formats, or some without a split.
     """
     files = sorted(_files_below(folder), key=in_order)
-    known = [name for name in files if Path(name).name not in METADATA]
-    photos = [name for name in known if is_photo(name)]
-    formats = {FORMATS[suffix] for name in known if (suffix := Path(name).suffix.lower()) in FORMATS}
+    content = [name for name in files if Path(name).name not in METADATA]
+    photos = [name for name in content if is_photo(name)]
+    formats = {FORMATS[suffix] for name in content if (suffix := Path(name).suffix.lower()) in FORMATS}
     if bool(photos) + len(formats) != 1:
-        found = ", ".join(sorted(({PHOTOS} if photos else set()) | formats)) or "neither"
+        kinds = ", ".join(sorted(({PHOTOS} if photos else set()) | formats)) or "neither"
         raise UserError(
-            f"path: {folder} must hold either Parquet files, tar shards or photos, and it holds {found}; "
+            f"path: {folder} must hold either Parquet files, tar shards or photos, and it holds {kinds}; "
             "name the files with data_files"
         )
 
     if photos:
         metadata = [name for name in files if Path(name).name in METADATA]
         strays = [] if metadata else _beside_classes(photos)
-        left_out = {name: other_kind(name) for name in known if not is_photo(name)} | dict.fromkeys(strays, STRAY)
+        left_out = {name: other_kind(name) for name in content if not is_photo(name)} | dict.fromkeys(strays, STRAY)
         return PHOTOS, _split_photos(folder, [name for name in photos if name not in left_out], metadata), left_out
-    (chosen,) = formats
-    used = [name for name in known if FORMATS.get(Path(name).suffix.lower()) == chosen]
+    (form,) = formats
+    used = [name for name in content if FORMATS.get(Path(name).suffix.lower()) == form]
     splits = {name: _split_of(name) for name in used}
     if not any(splits.values()):
         _require_no_split(folder, used)
-    return chosen, _group(folder, splits), {name: other_kind(name) for name in files if name not in splits}
+    return form, _group(folder, splits), {name: other_kind(name) for name in files if name not in splits}
 
 
 def literal(files: Mapping[str, Sequence[str]], folder: Path) -> dict[str, list[str]]:
@@ -130,7 +130,7 @@ def _split_photos(folder: Path, photos: list[str], metadata: list[str]) -> dict[
     if not in_splits:
         _require_no_split(folder, {first for first, *rest in parts if len(rest) > 1})
     splits = {name: name.split("/")[0] if in_splits else "" for name in [*photos, *metadata]}
-    if not metadata and len({len(each) for each in parts}) > 1:
+    if not metadata and len({len(part) for part in parts}) > 1:
         raise UserError(
             f"path: {folder} holds photos at several depths; the package datasets needs them in class folders"
         )
@@ -140,9 +140,9 @@ def _split_photos(folder: Path, photos: list[str], metadata: list[str]) -> dict[
 def _require_no_split(folder: Path, names: Iterable[str]) -> None:
     """Raise a UserError if paths that begin with no split have a word for photos that are not for training."""
     for name in sorted(names):
-        if found := {*re.split("[^a-z]+", name.lower())} & NOT_FOR_TRAINING:
+        if words := {*re.split("[^a-z]+", name.lower())} & NOT_FOR_TRAINING:
             raise UserError(
-                f"path: {name} in {folder} may be a split ({', '.join(sorted(found))}), which would be used for "
+                f"path: {name} in {folder} may be a split ({', '.join(sorted(words))}), which would be used for "
                 "training; name the files of each split with data_files"
             )
 
@@ -150,8 +150,8 @@ def _require_no_split(folder: Path, names: Iterable[str]) -> None:
 def _split_of(name: str) -> str:
     """Return the split that the path of a file begins with; an empty text without one."""
     first = name.split("/")[0]
-    found = _NAMED.match(Path(name).name) or (_NAMED.fullmatch(first) if "/" in name else None)
-    return (found[1] or found[2]) if found else ""
+    match = _NAMED.match(Path(name).name) or (_NAMED.fullmatch(first) if "/" in name else None)
+    return (match[1] or match[2]) if match else ""
 
 
 def _group(folder: Path, splits: Mapping[str, str]) -> dict[str, list[str]]:

@@ -140,7 +140,7 @@ def read_labels(dataset: Any, label: str) -> tuple[list[int], tuple[str, ...]]: 
     column, *path = label.split(".")
     values = dataset.select_columns([column]).with_format(None)[:][column]
     for key in path:
-        values = [each.get(key) if isinstance(each, dict) else None for each in values]
+        values = [value.get(key) if isinstance(value, dict) else None for value in values]
     feature = dataset.features[column]
     if not path and hasattr(feature, "names"):
         return [-1 if value is None else value for value in values], tuple(feature.names)
