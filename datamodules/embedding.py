@@ -16,7 +16,7 @@ from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision, require_device
-from headstart.datamodules.row_request import Policy, Precision, Resources, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, NetworkSettings, Precision, RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.modules.arithmetic import set_float32_arithmetic
@@ -71,8 +71,8 @@ def embed(
     """
     pictures = read_pictures(photos, cache_folder(cache_dir))
     report_left_out(getattr(pictures, "left_out", {}), "photos")
-    chosen = _read_spec(backbone)
-    embedded = embed_readable(pictures, chosen, precision, device, num_workers, cache_dir, seed)
+    spec = _read_spec(backbone)
+    embedded = embed_readable(pictures, spec, precision, device, num_workers, cache_dir, seed)
     if embedded.unreadable:
         first, *others = embedded.unreadable
         raise UserError(
@@ -148,16 +148,16 @@ def embed_readable(
     if is_elsewhere and precision == "auto":
         raise UserError(f"precision: the best one on {device} of the cluster is not known here; give one")
     # A cluster may have devices that this machine lacks.
-    target = torch.device("cpu") if is_elsewhere else require_device(Policy(device=device))
+    target = torch.device("cpu") if is_elsewhere else require_device(NetworkSettings(device=device))
     with prefix_errors("backbone"):
         network, backbone = build_chosen(chosen, seed, target)
     arithmetic = best_precision(target) if precision == "auto" else precision
     with prefix_errors("photos"):
         pictures.digests(cache)
-    policy = Policy(arithmetic, folded=True, device=device if is_elsewhere else str(target))
-    resources = Resources(cache, "features", num_workers, engines=EngineOptions(workers, ray))
-    stored = find(RowRequest(pictures, backbone.preprocessing, policy, network), resources, copied)
-    return Embedded(stored, backbone.cpu(), network, arithmetic, policy.device)
+    settings = NetworkSettings(arithmetic, folded=True, device=device if is_elsewhere else str(target))
+    resources = ComputeSettings(cache, "features", num_workers, engines=EngineOptions(workers, ray))
+    stored = find(RowRequest(pictures, backbone.preprocessing, settings, network), resources, copied)
+    return Embedded(stored, backbone.cpu(), network, arithmetic, settings.device)
 
 
 def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec:

@@ -11,7 +11,7 @@ from torch import Tensor
 from headstart.datamodules.mapped_samples import Rows
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_request import Policy, RowRequest
+from headstart.datamodules.row_request import NetworkSettings, RowRequest
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.arithmetic import common_offset, seen_rows
 from headstart.modules.method import MethodStart
@@ -44,8 +44,8 @@ class FeatureStream(SampleStream):
     def request(self, photos: Pictures) -> RowRequest:
         """Return the request for the features of one split, `[samples, features]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
-        policy = Policy(self.arithmetic, folded=True, device=str(self.device))
-        return RowRequest(photos, self.backbone.preprocessing, policy, self.spec)
+        settings = NetworkSettings(self.arithmetic, folded=True, device=str(self.device))
+        return RowRequest(photos, self.backbone.preprocessing, settings, self.spec)
 
     def look_at(self, rows: Rows) -> None:
         """Find the common offset of the training features."""

@@ -15,7 +15,7 @@ from headstart.datamodules.orderings import sample_epoch, sample_seed, sample_se
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_request import Policy, Precision, RowRequest
+from headstart.datamodules.row_request import NetworkSettings, Precision, RowRequest
 from headstart.datamodules.rows import find, label_maps
 from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -26,7 +26,7 @@ from headstart.store.cache import cache_folder
 # Samples in one step of an evaluation, or pixels where each has a class.
 VALIDATED_AT_ONCE = 250
 PIXELS_AT_ONCE = 2**20
-PLAIN = Policy(device="cpu")
+PLAIN = NetworkSettings(device="cpu")
 
 
 class EpochBatches(Sampler[Tensor]):
@@ -119,7 +119,7 @@ class PhotoBatches(PhotoData):
         preprocessing: Preprocessing,
         device: torch.device,
         source: NetworkSpec | None = None,
-        policy: Policy = PLAIN,
+        settings: NetworkSettings = PLAIN,
     ) -> None:
         """Load the prepared photos of both splits, uint8 `[photos, 3, crop, crop]`, or a network's rows of them.
 
@@ -127,13 +127,13 @@ class PhotoBatches(PhotoData):
             preprocessing: How they are prepared, and with them their label maps.
             device: Where they are moved to, if its memory suffices.
             source: The network, whose rows are fed instead of the photos.
-            policy: Settings that change its rows.
+            settings: How the network runs.
 
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
         train, validation = (
-            self._load(photos, split, preprocessing, source, policy)
+            self._load(photos, split, preprocessing, source, settings)
             for photos, split in ((self.train_photos, "training"), (self.validation_photos, "validation"))
         )
         self.train_inputs, self.train_labels, self.readable = train
@@ -146,12 +146,12 @@ class PhotoBatches(PhotoData):
         split: str,
         preprocessing: Preprocessing,
         source: NetworkSpec | None,
-        policy: Policy,
+        settings: NetworkSettings,
     ) -> tuple[Any, Tensor, Tensor | None]:
         """Load the inputs and labels of the readable photos, and which ones these are; None where all are."""
         resources = self.resources(split)
         with self.explain_row_errors(photos):
-            stored = find(RowRequest(photos, preprocessing, policy, source), resources)
+            stored = find(RowRequest(photos, preprocessing, settings, source), resources)
         readable = self.find_readable(photos, stored, split)
         inputs, labels = samples_of(stored.rows, lambda part: part), torch.from_numpy(photos.labels)
 
@@ -305,5 +305,5 @@ class TargetBatches(PhotoBatches):
             device: Where it runs.
         """
         assert source.preprocessing is not None
-        policy = Policy(self.arithmetic(device), folded=True, device=str(device))
-        self.load_photos(source.preprocessing, device, source, policy)
+        settings = NetworkSettings(self.arithmetic(device), folded=True, device=str(device))
+        self.load_photos(source.preprocessing, device, source, settings)

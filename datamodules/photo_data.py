@@ -13,7 +13,7 @@ from torch import Tensor
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from headstart.datamodules.row_request import NotStoredError, Resources
+from headstart.datamodules.row_request import ComputeSettings, NotStoredError
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import is_downloaded
@@ -122,10 +122,10 @@ class PhotoData(LightningDataModule):
         if self.on_duplicates == "stop":
             require_none(self.duplicates)
 
-    def resources(self, split: str) -> Resources:
+    def resources(self, split: str) -> ComputeSettings:
         """Return the resources with which rows of a split are computed."""
         cache, title = cache_folder(self.cache_dir), f"{split} photos"
-        return Resources(cache, title, self.num_workers, self.only_stored, engines=self.engines)
+        return ComputeSettings(cache, title, self.num_workers, self.only_stored, engines=self.engines)
 
     @contextmanager
     def explain_row_errors(self, photos: Photos) -> Iterator[None]:
@@ -147,7 +147,7 @@ class PhotoData(LightningDataModule):
             ):
                 yield
         except StoreError as error:
-            raise UserError(f"data.cache_dir: {error}; choose another folder") from error
+            raise UserError(f"data.cache_dir: {error}") from error
 
     def find_readable(self, photos: Photos, stored: StoredRows, split: str) -> Tensor | None:
         """Find the photos that can be decoded, and remember the others in `unreadable`.

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision, unpack
-from headstart.datamodules.row_request import Policy, Precision, RowRequest, pass_size
+from headstart.datamodules.row_request import NetworkSettings, Precision, RowRequest, pass_size
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import MethodStart
 from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
@@ -101,8 +101,8 @@ class PhotoStream(SampleStream):
             self.trainable_backbone()
         if self._cut is None:
             return RowRequest(photos, self.backbone.preprocessing)
-        policy = Policy(self.arithmetic, folded=True, device=str(self.device))
-        return RowRequest(photos, self.backbone.preprocessing, policy, self.spec, boundary=self.trainable_from)
+        settings = NetworkSettings(self.arithmetic, folded=True, device=str(self.device))
+        return RowRequest(photos, self.backbone.preprocessing, settings, self.spec, boundary=self.trainable_from)
 
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return the photos, or the activations in rows."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.datamodules.row_request import Resources, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.output.printable import say
 from headstart.store.feature_table import pack
 
@@ -33,7 +33,7 @@ class RowCheck:
     wrong: int = 0
     removed: int = 0
 
-    def compare(self, request: RowRequest, resources: Resources) -> None:
+    def compare(self, request: RowRequest, resources: ComputeSettings) -> None:
         """Compare stored rows of one table, and print how many are checked, wrong and removed.
 
         Args:
@@ -50,13 +50,13 @@ class RowCheck:
         table = request.table(resources.cache)
         digests = pack(request.pictures.digests(resources.cache))
         parts = table.find(digests).by_part()
-        chosen = sorted(parts)
-        if chosen and not self.all:
-            chosen = [chosen[int(np.random.default_rng(self.seed).integers(len(chosen)))]]
+        names = sorted(parts)
+        if names and not self.all:
+            names = [names[int(np.random.default_rng(self.seed).integers(len(names)))]]
 
-        computer = RowComputer(request, resources.workers, load(request, resources.cache)) if chosen else None
+        computer = RowComputer(request, resources.workers, load(request, resources.cache)) if names else None
         checked = wrong = removed = 0
-        for name in chosen:
+        for name in names:
             assert computer is not None
             indices = parts[name]
             stored, again = table.find(digests[indices]).gather(), computer.compute(indices.tolist())
@@ -86,7 +86,7 @@ def _are_same(
         return np.asarray((stored == computed).reshape(len(stored), -1).all(1))
     values = [_values(rows, notes).reshape(len(rows), -1) for rows in (stored, computed)]
     difference, size = np.linalg.norm(values[0] - values[1], axis=1), np.linalg.norm(values[1], axis=1)
-    return np.asarray(difference <= ROUNDING[request.policy.precision] * size)
+    return np.asarray(difference <= ROUNDING[request.settings.precision] * size)
 
 
 def _values(rows: NDArray[np.generic], notes: dict[str, object]) -> NDArray[np.float64]:

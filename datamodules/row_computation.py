@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.datamodules.decoding import BATCH_PIXELS, Decoder, Fault
-from headstart.datamodules.row_request import Policy, Precision, RowRequest, pass_size
+from headstart.datamodules.row_request import NetworkSettings, Precision, RowRequest, pass_size
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.networks.backbone import build_backbone
@@ -85,10 +85,10 @@ def load(request: RowRequest, cache: Path | None = None) -> FrozenNetwork | None
         UserError: The device cannot be used, or the network cannot be built or run. Or a layer does not fit, or the
             weights differ each time the network is built.
     """
-    spec, policy = request.network, request.policy
+    spec, settings = request.network, request.settings
     if spec is None:
         return None
-    device = require_device(policy)
+    device = require_device(settings)
     if request.taps:
         with prefix_model_errors(spec.name):
             network, preprocessing = build(spec)
@@ -105,19 +105,19 @@ def load(request: RowRequest, cache: Path | None = None) -> FrozenNetwork | None
             raise UserError("its weights differ each time it is built; sample them from torch's own generator")
     widths = None if request.boundary else [backbone.width]
     part = cut(backbone, request.boundary).stem if request.boundary else backbone
-    return FrozenNetwork(spec.name, part.folded() if policy.folded else part, backbone.device, widths, digest)
+    return FrozenNetwork(spec.name, part.folded() if settings.folded else part, backbone.device, widths, digest)
 
 
-def require_device(policy: Policy) -> torch.device:
+def require_device(settings: NetworkSettings) -> torch.device:
     """Return the device on which a network runs.
 
     Args:
-        policy: The policy with the device.
+        settings: The settings, of which the device is used.
 
     Raises:
         UserError: torch cannot use it.
     """
-    device = policy.kind if policy.device == "auto" else policy.device
+    device = settings.kind if settings.device == "auto" else settings.device
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # each kind of device has its own
@@ -156,7 +156,7 @@ class RowComputer:
     """
 
     def __init__(self, request: RowRequest, workers: int | None = None, frozen: FrozenNetwork | None = None) -> None:
-        self.pictures, self.precision, self.frozen = request.pictures, request.policy.precision, frozen
+        self.pictures, self.precision, self.frozen = request.pictures, request.settings.precision, frozen
         self.side = request.preprocessing.crop
         self.device = torch.device("cpu") if frozen is None else frozen.device
         self.size = 1 if frozen is None else pass_size(self.side, self.device.type)
@@ -221,7 +221,9 @@ class RowComputer:
 
     def _remark(self, index: int, fault: Fault) -> str:
         if not fault.lasting:
-            raise UserError(f"{self._name(index)} cannot be read at the moment ({fault.reason}); try again")
+            # A reason may end in a remedy of its own.
+            reason, _, remedy = fault.reason.partition("; ")
+            raise UserError(f"{self._name(index)} cannot be read at the moment ({reason}); {remedy or 'try again'}")
         return fault.reason
 
     def _name(self, index: int) -> str:

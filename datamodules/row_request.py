@@ -37,8 +37,8 @@ FEWEST, MOST, PART_BYTES, PARTS = 64, 4096, 2**26, 64
 
 
 @dataclass(frozen=True)
-class Policy:
-    """Settings that change the rows of a picture; rows of one policy are never used for another.
+class NetworkSettings:
+    """How a network runs; rows depend on it, and those of other settings are never used.
 
     Attributes:
         precision: Arithmetic of the network.
@@ -66,13 +66,13 @@ class Policy:
         Args:
             side: Side of the prepared pictures in pixels.
         """
-        settings = {"precision": self.precision, "folded": self.folded, "device": self.kind}
-        return {**settings, "pass": pass_size(side, self.kind)}
+        options = {"precision": self.precision, "folded": self.folded, "device": self.kind}
+        return {**options, "pass": pass_size(side, self.kind)}
 
 
 @dataclass(frozen=True)
-class Resources:
-    """Resources with which rows are computed and stored; rows do not depend on them.
+class ComputeSettings:
+    """With what rows are computed, and where they are stored; rows do not depend on it.
 
     Attributes:
         cache: The cache folder.
@@ -117,7 +117,7 @@ class RowRequest:
     Attributes:
         pictures: The pictures.
         preprocessing: How they are prepared.
-        policy: Settings that change the rows.
+        settings: How the network runs.
         network: The network; None for the prepared pictures themselves.
         taps: Layers of the embeddings; none for the inputs of the classifier.
         boundary: Module before which the network ends, for the activations that enter it.
@@ -125,7 +125,7 @@ class RowRequest:
 
     pictures: Pictures
     preprocessing: Preprocessing
-    policy: Policy = Policy(device="cpu")
+    settings: NetworkSettings = NetworkSettings(device="cpu")
     network: NetworkSpec | None = None
     taps: Sequence[Tap] = ()
     boundary: str = ""
@@ -136,9 +136,9 @@ class RowRequest:
         # These packages decode and scale pictures and run networks. Which formats are read decides what is unreadable.
         versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
         decoding = {"decoding": self.pictures.decoding, "formats": sorted(formats())}
-        return {**self._settings(), **decoding, **versions}
+        return {**self._decisive(), **decoding, **versions}
 
-    def _settings(self) -> dict[str, Any]:
+    def _decisive(self) -> dict[str, Any]:
         preprocessing = self.preprocessing
         if self.network is None:
             names = ("resize", "crop", "interpolation")
@@ -147,7 +147,7 @@ class RowRequest:
             "network": self.network.identity,
             "preprocessing": asdict(preprocessing),
             **({"boundary": self.boundary} if self.boundary else {"taps": [asdict(tap) for tap in self.taps]}),
-            "policy": self.policy.identity(preprocessing.crop),
+            "policy": self.settings.identity(preprocessing.crop),
         }
 
     def table(self, cache: Path) -> FeatureTable:

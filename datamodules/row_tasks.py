@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.datamodules.decoding import explain_decoding_errors
 from headstart.datamodules.row_computation import ComputedPart, FrozenNetwork, Report, RowComputer, load
-from headstart.datamodules.row_request import Resources, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.output.errors import UserError
 from headstart.output.progress import Progress
 from headstart.store.feature_table import TABLES, Digests, FeatureTable, StoreError, pack
@@ -28,7 +28,7 @@ RUNS_PER_WORKER, MOST_PARTS = 4, 8
 Indices = NDArray[np.int64]
 
 
-def compute_here(request: RowRequest, resources: Resources, digests: Digests, missing: Indices) -> int:
+def compute_here(request: RowRequest, resources: ComputeSettings, digests: Digests, missing: Indices) -> int:
     """Compute missing rows in this process, but for the parts that another process computes.
 
     Args:
@@ -101,7 +101,7 @@ class Run:
         return Run, (self.request.part(indices), parts, self.key, self.cache, self.workers)
 
 
-def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) -> dict[str, int]:
+def compute_elsewhere(requests: Mapping[str, RowRequest], resources: ComputeSettings) -> dict[str, int]:
     """Compute the missing rows of several requests as tasks of an engine.
 
     Args:
@@ -124,7 +124,7 @@ def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) 
         for number, run in enumerate(_cut_runs(request, resources)):
             tasks.append(Task(f"{name}, run {number}", f"{__name__}:compute_run", run))
 
-    on_gpu = any(request.policy.kind == "cuda" for request in requests.values())
+    on_gpu = any(request.settings.kind == "cuda" for request in requests.values())
     cpus = max(1, resources.workers or 1) if stored_here else None
     needs = Needs(cpus, gpus=float(on_gpu))
     with closing(run_tasks(tasks, engines, title=resources.title, needs=needs)) as outcomes:
@@ -141,7 +141,7 @@ def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) 
     return computed
 
 
-def _cut_runs(request: RowRequest, resources: Resources) -> list[Run]:
+def _cut_runs(request: RowRequest, resources: ComputeSettings) -> list[Run]:
     """Cut the missing rows of a request into runs of parts."""
     engines, cache = resources.engines, resources.cache.absolute()
     table, workers = request.table(cache), engines.workers
@@ -150,15 +150,15 @@ def _cut_runs(request: RowRequest, resources: Resources) -> list[Run]:
     if not len(missing):
         return []
     # The command may have no such device, and needs the network only to learn how large its rows are.
-    on_cpu = replace(request, policy=replace(request.policy, device="cpu"))
+    on_cpu = replace(request, settings=replace(request.settings, device="cpu"))
     parts = request.cut(digests, missing, RowComputer(on_cpu, 0, load(on_cpu, cache)).row_bytes)
     most = 1 if workers is None else max(1, min(MOST_PARTS, len(parts) // (RUNS_PER_WORKER * workers)))
     # Each process sees the device that is meant for it.
-    request = replace(request, policy=replace(request.policy, device=request.policy.kind))
+    request = replace(request, settings=replace(request.settings, device=request.settings.kind))
 
     stored = None if engines.ray is not None else cache
     some = [parts[first : first + most] for first in range(0, len(parts), most)]
-    return [Run(request, each, dict(table.key), stored, resources.workers) for each in some]
+    return [Run(request, group, dict(table.key), stored, resources.workers) for group in some]
 
 
 # The network of the last run of this process, by the name of its table.
@@ -197,7 +197,7 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
         try:
             return fill(table, computer, digests, run.parts, lambda count: None)
         except StoreError as error:
-            raise UserError(f"cache_dir: {error}; choose another folder") from error
+            raise UserError(f"cache_dir: {error}") from error
 
 
 def _store(table: FeatureTable, parts: Sequence[tuple[bytes, ComputedPart]]) -> int:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_request import NotStoredError, Resources, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, NotStoredError, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.output.printable import say
@@ -25,7 +25,7 @@ WORTH_A_LINE = 5.0
 ATTEMPTS = 3
 
 
-def find(request: RowRequest, resources: Resources, copied: int = COPIED) -> StoredRows:
+def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) -> StoredRows:
     """Read rows from their table, after computing the missing ones.
 
     Args:
@@ -65,7 +65,7 @@ def find(request: RowRequest, resources: Resources, copied: int = COPIED) -> Sto
 
     if len(found.missing):
         reason = "rows vanished after they were written; does something remove the cache?"
-        raise StoreError(f"{str(table.folder)!r} cannot be used ({reason})")
+        raise StoreError(f"{str(table.folder)!r} cannot be used ({reason}); choose another folder")
     if computed and (seconds := time.monotonic() - began) > WORTH_A_LINE:
         counts = f"{computed:,} rows computed, {len(digests) - computed:,} reused"
         say(f"{resources.title}: {counts}, {computed / seconds:.3g} pictures a second", sys.stderr)
@@ -76,7 +76,7 @@ def find(request: RowRequest, resources: Resources, copied: int = COPIED) -> Sto
     return replace(stored, computed=computed)
 
 
-def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resources) -> StoredRows:
+def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: ComputeSettings) -> StoredRows:
     """Return label maps prepared like the photos, whose pixels they label; arguments and errors as for `find`.
 
     Args:

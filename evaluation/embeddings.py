@@ -11,7 +11,13 @@ from jsonargparse.typing import NonNegativeInt
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_request import NotStoredError, Policy, Resources, RowRequest, require_readable
+from headstart.datamodules.row_request import (
+    ComputeSettings,
+    NetworkSettings,
+    NotStoredError,
+    RowRequest,
+    require_readable,
+)
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.spec import NetworkSpec
@@ -88,8 +94,8 @@ class Job:
     def request(self) -> RowRequest:
         """The rows to look up or compute."""
         assert self.network.preprocessing is not None
-        policy = Policy(self.options.precision, device=self.options.device)
-        return RowRequest(self.pictures, self.network.preprocessing, policy, self.network, self.taps)
+        settings = NetworkSettings(self.options.precision, device=self.options.device)
+        return RowRequest(self.pictures, self.network.preprocessing, settings, self.network, self.taps)
 
 
 def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, StoredRows]:
@@ -108,7 +114,7 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
     computed: dict[str, int] = {}
     if not engines.is_serial and jobs:
         options = next(iter(jobs.values())).options
-        resources = Resources(options.cache, "embeddings", options.num_workers, engines=engines)
+        resources = ComputeSettings(options.cache, "embeddings", options.num_workers, engines=engines)
         # This imports torch, which stored rows do not need.
         from headstart.datamodules.row_tasks import compute_elsewhere
 
@@ -144,7 +150,7 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
     """
     options = job.options
     title = f"embeddings of {job.network.name}"
-    resources = Resources(options.cache, title, options.num_workers, only_stored, before, after)
+    resources = ComputeSettings(options.cache, title, options.num_workers, only_stored, before, after)
     with prefix_extraction():
         return require_readable(job.pictures, find(job.request, resources))
 
@@ -156,4 +162,4 @@ def prefix_extraction(option: str = "extraction") -> Iterator[None]:
         with prefix_errors(option, about=("device: ", "num_workers: ", "cache_dir: ")):
             yield
     except StoreError as error:
-        raise UserError(f"{option}.cache_dir: {error}; choose another folder") from error
+        raise UserError(f"{option}.cache_dir: {error}") from error

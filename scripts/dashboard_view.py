@@ -57,7 +57,7 @@ def build_view(entity: str, project: str, name: str) -> "Workspace":
         for title, pattern in (("Accuracy", "val/.*"), ("Share of orderings that met the criterion", "reached/.*"))
     ]
 
-    tables = [panels.WeavePanelSummaryTable(table_name=each) for each in ("results", "leaderboard")]  # type: ignore[attr-defined]
+    tables = [panels.WeavePanelSummaryTable(table_name=name) for name in ("results", "leaderboard")]  # type: ignore[attr-defined]
     return workspaces.Workspace(
         entity=entity,
         project=project,

@@ -67,22 +67,22 @@ def embed(
     """
     engines = EngineOptions(**options)
     path = None if export is None else feature_file(export, overwrite)
-    given = read_pictures(pictures, cache_folder(cache_dir), "pictures")
+    photos = read_pictures(pictures, cache_folder(cache_dir), "pictures")
     settings = (precision, device, num_workers, cache_dir, int(seed), engines.workers, engines.ray)
     try:
         with prefix_errors("pictures"):
-            given.digests(cache_folder(cache_dir))
+            photos.digests(cache_folder(cache_dir))
         # Rows are read when they are written.
-        embedded = embed_readable(given, backbone, *settings, copied=0)
+        embedded = embed_readable(photos, backbone, *settings, copied=0)
     except StoreError as error:
-        raise UserError(f"cache_dir: {error}; choose another folder") from error
+        raise UserError(f"cache_dir: {error}") from error
 
-    columns, computed = FeatureColumns(given, find_root(pictures), embedded.stored, dtype), embedded.stored.computed
-    summary = {"computed": computed, "reused": len(given) - computed}
-    count = f"{len(given):,} picture{'s' * (len(given) != 1)}"
+    columns, computed = FeatureColumns(photos, find_root(pictures), embedded.stored, dtype), embedded.stored.computed
+    summary = {"computed": computed, "reused": len(photos) - computed}
+    count = f"{len(photos):,} picture{'s' * (len(photos) != 1)}"
     say(f"{count}: {summary['computed']:,} computed, {summary['reused']:,} reused")
-    if isinstance(given, Photos):
-        report_left_out(given.left_out, "pictures")
+    if isinstance(photos, Photos):
+        report_left_out(photos.left_out, "pictures")
     report_unreadable(columns, on_bad_image)
     if path is not None:
         columns.write(path, describe(backbone, embedded, int(seed)))

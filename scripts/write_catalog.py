@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
@@ -10,8 +11,8 @@ from jsonargparse.typing import PositiveInt
 from headstart.contract.documents import read_catalog
 from headstart.contract.names import IDENTIFIER_PATTERN
 from headstart.contract.problems import ContractError
-from headstart.datamodules.photos.folder_listing import DANGLING, OUTSIDE, other_kind, report_left_out
-from headstart.output.errors import UserError
+from headstart.datamodules.photos.folder_listing import LOOP, join, read_folder, report_left_out
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import replacing
 from headstart.output.printable import say
 
@@ -26,7 +27,8 @@ def write_catalog(
     """Write a stimuli catalog of the pictures in a folder and all folders below it, in the order of their paths.
 
     Hidden files are passed over. Other files that are no pictures by their ending, links that lead out of the folder,
-    and files whose names the contract refuses are left out and counted.
+    to nothing or to a folder above them, and files whose names the contract refuses are left out and counted. Links to
+    other folders within it are followed.
 
     Args:
         folder: Root of the data set.
@@ -40,11 +42,10 @@ def write_catalog(
         UserError: The folder holds too few pictures, the catalog would break the contract, or it cannot be written.
     """
     root = Path(folder)
-    listed = {path.relative_to(root).as_posix(): _reason(path, root) for path in root.rglob("*") if not path.is_dir()}
-    listed = {name: reason for name, reason in listed.items() if not name.startswith(".") and "/." not in name}
-    report_left_out({name: reason for name, reason in listed.items() if reason}, "folder")
-
-    pictures = sorted(name for name, reason in listed.items() if not reason)
+    left_out: dict[str, str] = {}
+    with prefix_errors("folder"):
+        pictures = sorted(_pictures(root, "", left_out) if root.is_dir() else ())
+    report_left_out(left_out, "folder")
     if not pictures or (count or 0) > len(pictures):
         raise UserError(f"folder: {folder!r} holds {len(pictures)} pictures, but {count or 'some'} are needed")
     if count is not None:
@@ -63,11 +64,19 @@ def write_catalog(
     say(f"wrote {output}: {len(lines)} stimuli")
 
 
-def _reason(path: Path, root: Path) -> str:
-    """Return why a file is left out; an empty text for a picture with a name that the contract allows."""
-    if not path.is_file():
-        return DANGLING
-    if not path.resolve().is_relative_to(root.resolve()):
-        return OUTSIDE
-    is_allowed = re.fullmatch(IDENTIFIER_PATTERN, path.relative_to(root).as_posix())
-    return other_kind(path.name) or ("" if is_allowed else "name that the contract refuses")
+def _pictures(root: Path, folder: str, left_out: dict[str, str], above: tuple[Path, ...] = ()) -> Iterator[str]:
+    """Yield the pictures in a folder and all folders below it, and note why other files are left out."""
+    path = (root / folder).resolve()
+    if path in above:
+        left_out[folder] = LOOP
+        return
+    photos, folders, others = read_folder(root / folder, root)
+    left_out |= {join(folder, name): reason for name, reason in others.items()}
+    for name in (join(folder, photo) for photo in photos):
+        # A name that is not UTF-8 has surrogates.
+        if re.fullmatch(IDENTIFIER_PATTERN, name) and name.encode(errors="ignore").decode() == name:
+            yield name
+        else:
+            left_out[name] = "name that the contract refuses"
+    for below in folders:
+        yield from _pictures(root, join(folder, below), left_out, (*above, path))

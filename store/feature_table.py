@@ -1,7 +1,7 @@
 """Tables of features on disk: a folder of parts, each of some pictures, computed whole and checked when it is read.
 
 A row is found by the digest of its picture, in whichever part it is. A part is a safetensors file with the digests and
-the rows, named by the digest of its digests. Its header has the SHA-256 of the whole file.
+the rows, named by the digest of its digests. Its header has the name of its table and the SHA-256 of the whole file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Computed = tuple[NDArray[Any], Mapping[str, Any], Mapping[int, str]]
 
 
 class StoreError(OSError):
-    """A table cannot be read or written; the message says which and why."""
+    """A table cannot be read or written; the message says which, why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def pack(digests: Sequence[str]) -> Digests:
     """Return SHA-256 digests in hexadecimal as one array of 32 bytes each, `[digests]`."""
     if isinstance(digests, HexDigests):
         return digests.packed
-    if wrong := next((each for each in digests if len(each) != DIGEST_LENGTH), None):
+    if wrong := next((digest for digest in digests if len(digest) != DIGEST_LENGTH), None):
         raise ValueError(f"{wrong!r} is no SHA-256 in hexadecimal; the digest of a picture must be one")
     return np.frombuffer(bytes.fromhex("".join(digests)), "S32")
 
@@ -153,7 +153,7 @@ class FeatureTable:
                 if json.loads(content)["format"] == FORMAT:
                     return
             raise StoreError(
-                f"{str(self.folder)!r} cannot be used ({ABOUT} is not of format {FORMAT}); remove the folder"
+                f"{str(self.folder)!r} cannot be used ({ABOUT} is damaged, or not of format {FORMAT}); remove it"
             )
 
     def _open_parts(self) -> list[Part]:
@@ -261,7 +261,7 @@ class FeatureTable:
         with explain_os_errors(self.folder, "written"):
             self._begin()
             with replacing(self.folder / name_of(digests)) as path:
-                write_part(path, digests, rows, notes, remarks)
+                write_part(path, self.folder.name, digests, rows, notes, remarks)
 
 
 class Found:
@@ -281,12 +281,12 @@ class Found:
         names = np.concatenate([np.empty(0, "S32"), *(part.digests for part in parts)])
         order = np.argsort(names, kind="stable")
         # Searching for sorted names takes a twentieth of the time.
-        asked = np.argsort(digests, kind="stable")
-        places = np.searchsorted(names[order], digests[asked]).clip(max=max(0, len(names) - 1))
+        by_name = np.argsort(digests, kind="stable")
+        places = np.searchsorted(names[order], digests[by_name]).clip(max=max(0, len(names) - 1))
         at = np.full(len(digests), -1)
         if len(names):
             rows = order[places]
-            at[asked] = np.where(names[rows] == digests[asked], rows, -1)
+            at[by_name] = np.where(names[rows] == digests[by_name], rows, -1)
 
         starts = np.cumsum([0, *(len(part.digests) for part in parts)])
         self._owners = np.where(at < 0, -1, np.searchsorted(starts, at, side="right") - 1)
@@ -312,8 +312,8 @@ class Found:
         for owner, part in enumerate(parts):
             if part.remarks:
                 mine = np.flatnonzero(owners == owner)
-                known = ((int(index), part.remarks.get(int(self._positions[index]))) for index in mine)
-                remarks |= {index: remark for index, remark in known if remark is not None}
+                possible = ((int(index), part.remarks.get(int(self._positions[index]))) for index in mine)
+                remarks |= {index: remark for index, remark in possible if remark is not None}
         return StoredRows(rows[:] if rows.nbytes <= copied else rows, parts[0].notes, dict(sorted(remarks.items())))
 
 
@@ -334,4 +334,6 @@ def explain_os_errors(path: Path, verb: str) -> Iterator[None]:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(f"{str(path)!r} cannot be {verb} ({error.strerror or error})") from error
+        raise StoreError(
+            f"{str(path)!r} cannot be {verb} ({error.strerror or error}); choose another folder"
+        ) from error

@@ -47,8 +47,8 @@ def digest_files(paths: Sequence[str], cache: Path | None) -> list[str]:
     digests: list[str] = []
     with ThreadPoolExecutor() as pool:
         for span in _parts(paths, SPAN):
-            found = _digest_span(list(dict.fromkeys(span)), cache, pool)
-            digests += [found[path] for path in span]
+            by_path = _digest_span(list(dict.fromkeys(span)), cache, pool)
+            digests += [by_path[path] for path in span]
     return digests
 
 
@@ -56,10 +56,10 @@ def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecu
     """Return the digests of different files by path, and store those that were not."""
     began = time.time_ns()
     states = _map(pool, state_of, paths)
-    known = _load(cache, states) if cache is not None else {}
-    stored = {path: digest for path, (digest, _) in known.items() if digest}
+    loaded = _load(cache, states) if cache is not None else {}
+    stored = {path: digest for path, (digest, _) in loaded.items() if digest}
     # A time after now is of a clock that was set back.
-    seen = {path: when for path, (_, when) in known.items() if when <= began}
+    seen = {path: when for path, (_, when) in loaded.items() if when <= began}
     computed = _map(pool, digest_file, [path for path in paths if path not in stored])
 
     if cache is not None and computed:

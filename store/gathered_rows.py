@@ -53,11 +53,11 @@ class GatheredRows:
         if isinstance(rows, tuple):
             return GatheredRows([part[rows] for part in self._parts], self._owners, self._positions)
         owners, positions = self._owners[rows], self._positions[rows]
-        chosen = np.empty((len(owners), *self.shape[1:]), self.dtype)
+        gathered = np.empty((len(owners), *self.shape[1:]), self.dtype)
         for owner in np.unique(owners):
             mine = owners == owner
-            chosen[mine] = self._parts[owner][positions[mine]]
-        return chosen
+            gathered[mine] = self._parts[owner][positions[mine]]
+        return gathered
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: ANN401 - NumPy's protocol
         """Read all rows into memory, for NumPy's functions."""

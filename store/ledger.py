@@ -70,8 +70,8 @@ class Ledger(LedgerFile):
             The digest.
         """
         digest = digest_of(document)
-        told = {DESCRIPTION: description} if description else {}
-        row = digest, json.dumps({**document, **told}, sort_keys=True)
+        described = {DESCRIPTION: description} if description else {}
+        row = digest, json.dumps({**document, **described}, sort_keys=True)
         with self._transaction():
             # A damaged one counts as missing.
             if digest not in self._documents("digest = ?", [digest]):

@@ -1,4 +1,4 @@
-"""The file of a part of a table: safetensors with picture digests and rows, and a checksum of every byte."""
+"""The file of a part of a table: safetensors with picture digests and rows, its table, and a checksum of every byte."""
 
 import hashlib
 import json
@@ -69,6 +69,9 @@ class Part:
                 raise DamagedError(str(error) or type(error).__name__) from error
         if path.name != name_of(self.digests):
             raise DamagedError("its digests are not those of its name")
+        # Parts of the same pictures have the same name in all tables.
+        if about.get("table") != path.parent.name:
+            raise DamagedError("it belongs to another table")
         self.form = [self.notes, rows["dtype"], self._shape[1:]]
 
     def verify(self) -> None:
@@ -96,12 +99,18 @@ class Part:
 
 
 def write_part(
-    path: Path, digests: NDArray[np.bytes_], rows: NDArray[Any], notes: Mapping[str, Any], remarks: Mapping[int, str]
+    path: Path,
+    table: str,
+    digests: NDArray[np.bytes_],
+    rows: NDArray[Any],
+    notes: Mapping[str, Any],
+    remarks: Mapping[int, str],
 ) -> None:
     """Write a part.
 
     Args:
         path: Its file.
+        table: Name of the table's folder: the digest of what the rows depend on.
         digests: SHA-256 of the pictures, `[pictures]`, 32 bytes each.
         rows: Their rows, float32 or uint8 `[pictures, ...]`.
         notes: Notes on all rows, JSON values.
@@ -112,7 +121,12 @@ def write_part(
     middle = 32 * len(digests)
     blank = _header(
         # The checksum comes first, so that it is the first text of its kind in the header.
-        {"sha256": BLANK, "notes": json.dumps(dict(notes)), "remarks": json.dumps(dict(remarks))},
+        {
+            "sha256": BLANK,
+            "table": table,
+            "notes": json.dumps(dict(notes)),
+            "remarks": json.dumps(dict(remarks)),
+        },
         digests={"dtype": "U8", "shape": [len(digests), 32], "data_offsets": [0, middle]},
         rows={
             "dtype": NAMES[rows.dtype],

@@ -96,7 +96,7 @@ def list_points(parameters: Mapping[str, dict[str, Any]], cap: int | None) -> It
     Raises:
         UserError: There are too many runs.
     """
-    choices = [[each["value"]] if "value" in each else each["values"] for each in parameters.values()]
+    choices = [[options["value"]] if "value" in options else options["values"] for options in parameters.values()]
     count = math.prod(map(len, choices))
     count = min(count, cap or count)
     if count > MOST_RUNS:

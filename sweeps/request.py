@@ -75,7 +75,7 @@ def pack(folder: Path) -> bytes:
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         # The dashboard links to a log of its own elsewhere, which would be missing where this is unpacked.
-        archive.add(folder, ".", filter=lambda each: None if each.issym() else each)
+        archive.add(folder, ".", filter=lambda entry: None if entry.issym() else entry)
     return packed.getvalue()
 
 

@@ -160,7 +160,7 @@ def _check_keys(content: Mapping[str, Any]) -> None:
 
 def _reference(options: Any) -> tuple[str, ...]:  # noqa: ANN401 - YAML
     """Return the options of the reference runs."""
-    is_list = isinstance(options, list) and all(isinstance(each, str) and each.startswith("--") for each in options)
+    is_list = isinstance(options, list) and all(isinstance(text, str) and text.startswith("--") for text in options)
     if not is_list:
         raise UserError(f"file: reference is {options!r}; give a list of options of {PROGRAM}")
     return tuple(options)
@@ -171,7 +171,7 @@ def _require_quotes(command: Any, text: str) -> None:  # noqa: ANN401 - YAML
     for part in command if isinstance(command, list) else []:
         if isinstance(part, dict) and part:
             begins = str(next(iter(part)))
-            line = next((number for number, each in enumerate(text.splitlines(), 1) if begins in each), 0)
+            line = next((number for number, words in enumerate(text.splitlines(), 1) if begins in words), 0)
             raise UserError(
                 f"file: line {line} has a part of the command with a colon; quote it, as in '--model.methods={{a: b}}'"
             )

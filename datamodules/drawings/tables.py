@@ -71,7 +71,7 @@ class Brush:
 
     def _rows(self, columns: dict[str, Any]) -> list[dict[str, Any]]:
         """Compute the values of every round of a loop, before the first is painted."""
-        lists = [self._compute(each) if each[0] in ("range", "linspace") else each for each in columns.values()]
+        lists = [self._compute(values) if values[0] in ("range", "linspace") else values for values in columns.values()]
         rows = zip(*lists, strict=False)
         return [{name: self._compute(value) for name, value in zip(columns, row, strict=True)} for row in rows]
 

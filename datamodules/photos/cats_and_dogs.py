@@ -79,8 +79,8 @@ class CatsAndDogs(ZipSource, SplitSource):
         names, labels = [f"train/{photo}" for photo in photos], [_label(photo) for photo in photos]
         whole = PhotoFiles(base, names, labels, CLASSES, left_out)
         with prefix_errors(f"root: {base / 'train'}"):
-            held = hold_out(photos, whole.labels, CLASSES, self.validation_fraction, self.split_seed)
-        return whole.subset(np.flatnonzero(~held)), whole.subset(np.flatnonzero(held))
+            is_held_out = hold_out(photos, whole.labels, CLASSES, self.validation_fraction, self.split_seed)
+        return whole.subset(np.flatnonzero(~is_held_out)), whole.subset(np.flatnonzero(is_held_out))
 
 
 def _label(photo: str) -> int:

@@ -101,8 +101,8 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[Photos,
     folders = read_folder(root).folders
     validation = [name for name in VALIDATION_FOLDERS if name in folders]
     if "train" not in folders or len(validation) != 1:
-        there = ", ".join(f"{name}/" for name in folders) or "no folder"
-        raise UserError(f"root: {root} must hold train/ and either validation/ or val/; it holds {there}")
+        listed = ", ".join(f"{name}/" for name in folders) or "no folder"
+        raise UserError(f"root: {root} must hold train/ and either validation/ or val/; it holds {listed}")
     photos = read_split(root, "train", classes)
     return photos, read_split(root, validation[0], photos.classes)
 
@@ -126,8 +126,8 @@ def read_split(root: Path, split: str, classes: Sequence[str] = ()) -> PhotoFile
     if set(photos) != set(wanted) or len(wanted) < 2:
         needed = f"photos of exactly the classes {', '.join(classes)}" if classes else "photos of two or more classes"
         kinds = list_kinds(count_kinds(left_out))
-        there = f"those with photos are {', '.join(photos) or 'none'}" + (f"; left out: {kinds}" if kinds else "")
-        raise UserError(f"root: {root / split} must hold {needed} in a folder each; {there}")
+        with_photos = f"those with photos are {', '.join(photos) or 'none'}" + (f"; left out: {kinds}" if kinds else "")
+        raise UserError(f"root: {root / split} must hold {needed} in a folder each; {with_photos}")
 
     names = [name for title in wanted for name in photos[title]]
     labels = [label for label, title in enumerate(wanted) for _ in photos[title]]

@@ -68,7 +68,7 @@ class ClassSubset(PhotoSource):
                 f"{', '.join(photos.classes[:MOST_NAMED])}{more}"
             )
         numbers = [photos.classes.index(name) for name in self.classes]
-        chosen = photos.subset(np.flatnonzero(np.isin(photos.labels, numbers)))
-        chosen.labels = np.array([numbers.index(label) for label in chosen.labels], dtype=np.int64)
-        chosen.classes = tuple(self.classes)
-        return chosen
+        selected = photos.subset(np.flatnonzero(np.isin(photos.labels, numbers)))
+        selected.labels = np.array([numbers.index(label) for label in selected.labels], dtype=np.int64)
+        selected.classes = tuple(self.classes)
+        return selected

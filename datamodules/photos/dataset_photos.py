@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from jsonargparse.typing import OpenUnitInterval
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from headstart.datamodules.photos.folder_listing import in_order
 from headstart.datamodules.photos.photo_source import Photos, SplitSource
@@ -93,7 +93,7 @@ class DatasetPhotos(Photos):
         option: The option that gives it, for messages.
 
     Raises:
-        UserError: An item is something else.
+        UserError: An item is something else. One that raises an OSError of a decoder is an unreadable picture.
     """
 
     def __init__(self, dataset: Any, option: str = "name") -> None:  # noqa: ANN401 - any class with items
@@ -102,8 +102,19 @@ class DatasetPhotos(Photos):
         whole = hashlib.sha256()
         labels: list[Any] = []
         self.contents = []
+        # Why pictures are unreadable, by index; no label is known of them.
+        self.unreadable: dict[int, str] = {}
         for index in range(len(dataset)):
-            picture, label = self._item(index)
+            try:
+                picture, label = self._item(index)
+            except OSError as error:
+                # Pillow's message about an unknown format has an address in memory.
+                is_unknown = isinstance(error, UnidentifiedImageError)
+                reason = "no picture of a known format" if is_unknown else reason_of(error)
+                self.unreadable[index] = reason
+                self.contents.append(hashlib.sha256(f"unreadable: {reason}".encode()).hexdigest())
+                whole.update(b"unreadable\0")
+                continue
             whole.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
             self.contents.append(_digest(picture))
             labels.append(label)
@@ -118,15 +129,25 @@ class DatasetPhotos(Photos):
                 f"{option}: labels of {type(dataset).__name__} are from {min(numbers)} to {max(numbers)}, and it has "
                 f"{len(self.classes)} classes; give labels from 0"
             )
-        self.labels = np.array(numbers, np.int64)
-        self.names = [f"{self.classes[label]}/{index}" for index, label in enumerate(self.labels)]
+        # An unreadable picture is of the first class until it is left out.
+        self.labels = np.zeros(len(self.contents), np.int64)
+        self.labels[[index for index in range(len(self.labels)) if index not in self.unreadable]] = numbers
+        self.names = [
+            f"item {index}" if index in self.unreadable else f"{self.classes[label]}/{index}"
+            for index, label in enumerate(self.labels)
+        ]
         whole.update("\0".join(self.classes).encode())
         self.whole = whole.hexdigest()
 
     def read(self, index: int) -> Image.Image:
         """Return one picture."""
-        picture, _ = self._item(index)
-        if _digest(picture) != self.contents[index]:
+        if index in self.unreadable:
+            raise OSError(self.unreadable[index])
+        try:
+            digest = _digest(picture := self._item(index)[0])
+        except OSError:
+            digest = ""
+        if digest != self.contents[index]:
             raise OSError(errno.ESTALE, "its pixels have changed since they were digested; leave random transforms out")
         return picture
 
@@ -139,10 +160,17 @@ class DatasetPhotos(Photos):
         return self.whole
 
     def _item(self, index: int) -> tuple[Image.Image, int | str]:
-        """Return a picture, upright and in RGB as all photos are read, and its label."""
+        """Return a picture, upright and in RGB as all photos are read, and its label; an OSError if it is broken."""
         try:
             picture, label = self.dataset[index]
             return _picture(picture), label if isinstance(label, str) else operator.index(label)
+        except OSError as error:
+            if error.errno is None:
+                raise
+            # The operating system's errors have a number, those of decoders have none.
+            raise UserError(
+                f"{self.option}: item {index} of {type(self.dataset).__name__} cannot be read ({reason_of(error)})"
+            ) from error
         # A class of the user's own may raise anything.
         except Exception as error:
             raise UserError(

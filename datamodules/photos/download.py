@@ -159,9 +159,9 @@ def download(url: str, path: Path, sha256: str | None, otherwise: str = "set roo
         UserError: The file cannot be fetched, or is another one.
     """
     downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=CHUNK, timeout=SILENCE_LIMIT)
-    known = None if sha256 is None else f"sha256:{sha256}"
+    known_hash = None if sha256 is None else f"sha256:{sha256}"
     try:
-        pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
+        pooch.retrieve(url, known_hash, path.name, path.parent, downloader=downloader)
     except OSError as error:
         raise UserError(f"download: {url} cannot be fetched ({reason_of(_first(error))}); {otherwise}") from error
     except ValueError as error:

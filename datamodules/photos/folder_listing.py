@@ -76,14 +76,14 @@ def read_nested(path: Path, name: str) -> dict[str, str]:
         path: The nested folder.
         name: Its name relative to the root, which the names of the files begin with.
     """
-    found = {}
+    left_out = {}
     for folder, folders, files in os.walk(path):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        folders[:] = sorted(title for title in folders if not title.startswith("."))
         below = Path(folder).relative_to(path).as_posix()
         for file in files:
             if not file.startswith("."):
-                found[join(join(name, "" if below == "." else below), file)] = other_kind(file) or NESTED
-    return found
+                left_out[join(join(name, "" if below == "." else below), file)] = other_kind(file) or NESTED
+    return left_out
 
 
 def list_classes(root: Path, split: str = "", beside: bool = False) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -102,15 +102,15 @@ def list_classes(root: Path, split: str = "", beside: bool = False) -> tuple[dic
     top = read_folder(root / split, root)
     for title in ("", *top.folders):
         name = join(split, title)
-        found, nested, others = read_folder(root / name, root) if title else Folder(top.photos, [], top.others)
+        pictures, nested, others = read_folder(root / name, root) if title else Folder(top.photos, [], top.others)
         left_out |= {join(name, other): kind for other, kind in others.items()}
         for folder in nested:
             left_out |= read_nested(root / name / folder, join(name, folder))
 
-        if found and (title or beside):
-            photos[title] = [join(name, photo) for photo in found]
+        if pictures and (title or beside):
+            photos[title] = [join(name, photo) for photo in pictures]
         else:
-            left_out |= {name: EMPTY} if title else {join(name, photo): STRAY for photo in found}
+            left_out |= {name: EMPTY} if title else {join(name, photo): STRAY for photo in pictures}
     return photos, left_out
 
 

@@ -86,6 +86,7 @@ class HuggingFaceDataset(SplitSource):
         self.split_seed = split_seed
         # Each split that is loaded, a `datasets.Dataset`.
         self.loaded: Mapping[str, Any] = {}
+        self.left_out: Mapping[str, str] = {}
 
     def prepare(self, cache: Path | None = None) -> None:
         """Fetch the data set, where it is not local and not fetched yet.
@@ -119,7 +120,7 @@ class HuggingFaceDataset(SplitSource):
         parts = [self.loaded[split].select_columns([image]) for split, image in images.items()]
         sizes = dict(zip(images, map(len, parts), strict=True))
         joined = datasets.concatenate_datasets(parts)
-        return HuggingFacePhotos(joined, joined.column_names[0], [-1] * len(joined), (), sizes)
+        return HuggingFacePhotos(joined, joined.column_names[0], [-1] * len(joined), (), sizes, self.left_out)
 
     def _load(self) -> Mapping[str, Any]:
         """Load all splits, by their names."""
@@ -159,11 +160,11 @@ class HuggingFaceDataset(SplitSource):
 
     def _load_folder(self, datasets: Any, folder: Path) -> Any:  # noqa: ANN401 - a package without types
         """Load all files of a folder, whatever they are called, and compare their number where each is a photo."""
-        chosen, files = find_files(folder)
+        form, files, self.left_out = find_files(folder)
         with_metadata = any(Path(name).name.startswith("metadata.") for names in files.values() for name in names)
-        options = {"drop_labels": with_metadata} if chosen == PHOTOS else {}
-        loaded = datasets.load_dataset(chosen, data_files=literal(files, folder), **options)
-        return self._require_all_read(loaded, files) if chosen == PHOTOS else loaded
+        options = {"drop_labels": with_metadata} if form == PHOTOS else {}
+        loaded = datasets.load_dataset(form, data_files=literal(files, folder), **options)
+        return self._require_all_read(loaded, files) if form == PHOTOS else loaded
 
     def _require_all_read(self, loaded: Any, files: Mapping[Any, Sequence[str]]) -> Any:  # noqa: ANN401 - a package without types
         """Return photos that were read from files, of which each is one."""
@@ -195,11 +196,12 @@ class HuggingFaceDataset(SplitSource):
         dataset = self.loaded[split]
         image, label = self._image(dataset), self._label(dataset)
         labels, classes = read_labels(dataset, label)
-        return HuggingFacePhotos(dataset, image, labels, classes, {split: len(dataset)})
+        return HuggingFacePhotos(dataset, image, labels, classes, {split: len(dataset)}, self.left_out)
 
     def _image(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the photos, or check the one that was named."""
-        by_type = {kind: [name for name, each in dataset.features.items() if _type(each) == kind] for kind in PICTURES}
+        types = {name: _type(feature) for name, feature in dataset.features.items()}
+        by_type = {kind: [name for name in types if types[name] == kind] for kind in PICTURES}
         fitting = next(filter(None, by_type.values()), [])
         named = self.image if self.image in [*by_type["Image"], *by_type["binary"]] else None
         image = named or self._only("image", self.image, fitting, "Image")
@@ -245,7 +247,7 @@ def _name(path: str, folder: Path, data_files: Any) -> str:  # noqa: ANN401 - fi
 def _expanded(files: Any) -> Any:  # noqa: ANN401 - files in any form
     """Return files with the user's folder in place of `~`."""
     if isinstance(files, dict):
-        return {split: _expanded(each) for split, each in files.items()}
+        return {split: _expanded(some) for split, some in files.items()}
     if not isinstance(files, str):
         return [*map(_expanded, files)]
     return files if "://" in files else str(Path(files).expanduser().absolute())

@@ -76,6 +76,7 @@ class HuggingFacePhotos(Photos):
         labels: Class of each photo, -1 without one.
         classes: Names of the classes.
         sizes: Number of photos of each split, one after the other, by its name.
+        left_out: Why other files are left out, by name.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class HuggingFacePhotos(Photos):
         labels: Sequence[int],
         classes: Sequence[str],
         sizes: Mapping[str, int],
+        left_out: Mapping[str, str] = {},
     ) -> None:
         from datasets import Image as ImageColumn
 
@@ -93,6 +95,7 @@ class HuggingFacePhotos(Photos):
         self.labels = np.array(labels, dtype=np.int64)
         self.names: NumberedNames = NumberedNames.of_sizes(sizes)
         self.classes = tuple(classes)
+        self.left_out = left_out
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo, whose bytes must be those that were digested, if any were."""
@@ -137,7 +140,7 @@ def read_labels(dataset: Any, label: str) -> tuple[list[int], tuple[str, ...]]: 
     column, *path = label.split(".")
     values = dataset.select_columns([column]).with_format(None)[:][column]
     for key in path:
-        values = [each.get(key) if isinstance(each, dict) else None for each in values]
+        values = [value.get(key) if isinstance(value, dict) else None for value in values]
     feature = dataset.features[column]
     if not path and hasattr(feature, "names"):
         return [-1 if value is None else value for value in values], tuple(feature.names)

@@ -69,11 +69,11 @@ def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, i
     pairs = []
     step = max(1, BLOCK // min(len(train), TRAIN_BLOCK))
     for first, block in zip(range(0, len(validation), step), validation.split(step), strict=True):
-        found = [(block @ part.T).max(1) for part in train.split(TRAIN_BLOCK)]
-        likeness, which = torch.stack([each.values for each in found]).max(0)
+        maxima = [(block @ part.T).max(1) for part in train.split(TRAIN_BLOCK)]
+        likeness, which = torch.stack([maximum.values for maximum in maxima]).max(0)
         for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist():
             part = int(which[i])
-            pairs.append((part * TRAIN_BLOCK + int(found[part].indices[i]), first + i))
+            pairs.append((part * TRAIN_BLOCK + int(maxima[part].indices[i]), first + i))
     return pairs
 
 

@@ -21,7 +21,7 @@ with suppress(ImportError):
     register_heif_opener()
 
 # Part of the names of stored rows. Change it whenever `decode` makes another picture of the same bytes.
-DECODING = "upright, 8 bits, white and range as tagged"
+DECODING = "upright, 8 bits, white, range and sign as tagged"
 # Formats that Pillow only identifies, hands to a program outside, as EPS to Ghostscript, or of which it reads signed
 # numbers as unsigned.
 NOT_DECODED = {"BUFR", "EPS", "FITS", "GRIB", "HDF5", "IM", "MPEG", "WMF"}
@@ -30,6 +30,9 @@ BYTES_PER_PIXEL = 16
 # Tags of TIFF: bits of a value, its meaning, which is 0 where 0 is white, and its type, which is 2 for signed numbers.
 BITS, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339
 SIGNED = 2
+# The largest number of eight bits with a sign.
+SIGNED_WHITE = 127
+NEGATIVE = "its pixels have negative numbers, of which none is known to be white"
 # The filter of warnings that `without_warnings` puts first.
 _NO_WARNINGS = ("ignore", None, Warning, None, 0)
 
@@ -116,7 +119,13 @@ def in_rgb(photo: Image.Image) -> Image.Image:
     # Pillow turns white that is 0 round in pictures of eight bits alone.
     tags = getattr(photo, "tag_v2", {})
     is_negative = tags.get(PHOTOMETRIC) == 0
+    is_signed = tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED
 
+    if photo.mode == "L" and is_signed:
+        values = np.asarray(photo)
+        if values.max() > SIGNED_WHITE:
+            raise OSError(NEGATIVE)
+        return Image.fromarray((values * (255 / SIGNED_WHITE)).round().astype(np.uint8)).convert("RGB")
     if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
         upper = (np.asarray(photo) >> (tags.get(BITS, (16,))[0] - 8)).astype(np.uint8)
         return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
@@ -127,7 +136,7 @@ def in_rgb(photo: Image.Image) -> Image.Image:
         scaled = ((1 - values if is_negative else values) * 255).round().astype(np.uint8)
         return Image.fromarray(scaled).convert("RGB")
     if photo.mode == "I":
-        upper = _upper_bits(np.asarray(photo), tags.get(BITS, (32,))[0], tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED)
+        upper = _upper_bits(np.asarray(photo), tags.get(BITS, (32,))[0], is_signed)
         return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
     return photo if photo.mode == "RGB" else photo.convert("RGB")
 
@@ -139,7 +148,7 @@ def _upper_bits(values: NDArray[np.int32], bits: int, is_signed: bool) -> NDArra
         OSError: A number is negative, or all of them are in the lowest 256th of the range, which would be black.
     """
     if is_signed and values.min() < 0:
-        raise OSError("its pixels have negative numbers, of which none is known to be white")
+        raise OSError(NEGATIVE)
     upper = (values.view(np.uint32) >> (bits - is_signed - 8)).astype(np.uint8)
     if values.any() and not upper.any():
         raise OSError(f"its pixels are whole numbers of {bits} bits that use less than a 256th of their range")

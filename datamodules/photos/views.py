@@ -45,8 +45,8 @@ class Views(OfOthers):
 
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest some views, each photo once."""
-        known = self.pictures.digests(cache)
-        return [self._name(known[index % len(known)], index // len(known)) for index in indices]
+        digests = self.pictures.digests(cache)
+        return [self._name(digests[index % len(digests)], index // len(digests)) for index in indices]
 
     def _name(self, digest: str, view: int) -> str:
         if not view:

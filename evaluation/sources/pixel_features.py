@@ -6,7 +6,7 @@ from importlib.metadata import version
 import numpy as np
 
 from headstart.datamodules.photos.picture_decoding import formats
-from headstart.datamodules.row_request import Policy, Resources, RowRequest, require_readable
+from headstart.datamodules.row_request import ComputeSettings, NetworkSettings, RowRequest, require_readable
 from headstart.datamodules.rows import find, label_maps
 from headstart.evaluation.embeddings import Job
 from headstart.evaluation.sources.source_features import SourceFeatures, prefix_target
@@ -42,8 +42,8 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     assert preprocessing is not None
     assert maps is not None
 
-    resources = Resources(cache_folder(options.cache_dir), f"photos of {target.name}", options.num_workers)
-    policy = Policy(options.precision, device=options.device)
+    resources = ComputeSettings(cache_folder(options.cache_dir), f"photos of {target.name}", options.num_workers)
+    settings = NetworkSettings(options.precision, device=options.device)
     key = {
         "pixels": VERSION,
         "target": target.fingerprint,
@@ -52,7 +52,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
         "network": network.identity,
         "preprocessing": asdict(preprocessing),
         "decoding": [target.photos.decoding, maps.decoding, sorted(formats())],
-        "policy": policy.identity(preprocessing.crop),
+        "policy": settings.identity(preprocessing.crop),
         **{package: version(package) for package in ("numpy", "torch", "torchvision", "pillow")},
     }
 
@@ -70,7 +70,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                 raise UserError("no pixel of its label maps has a class")
 
             title = f"pixels of {target.name}"
-            given = (network, photos.rows, classes, policy, per_photo, seed, title)
+            given = (network, photos.rows, classes, settings, per_photo, seed, title)
             table.compute_once(sample, lambda: (*compute_pixels(*given), {}))
             stored_rows = table.find(sample)
         stored = stored_rows.gather()

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headstart.datamodules.row_computation import require_device
-from headstart.datamodules.row_request import Policy, pass_size
+from headstart.datamodules.row_request import NetworkSettings, pass_size
 from headstart.metrics.transferability.pixel_sampling import count_pixels, sample_pixels
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.networks.backbone import Backbone, build_backbone
@@ -23,7 +23,7 @@ def compute_pixels(
     network: NetworkSpec,
     photos: Any,  # noqa: ANN401 - an array, or rows that are read when they are indexed
     labels: NDArray[np.uint8],
-    policy: Policy,
+    settings: NetworkSettings,
     per_photo: int,
     seed: int,
     title: str,
@@ -34,7 +34,7 @@ def compute_pixels(
         network: The network, which gives features of every pixel.
         photos: Prepared photos, uint8 `[photos, 3, crop, crop]`.
         labels: Their label maps, uint8 `[photos, crop, crop]`.
-        policy: How features are computed.
+        settings: How features are computed.
         per_photo: Pixels of a photo, at most.
         seed: Seed of the sample.
         title: Title of the progress.
@@ -42,7 +42,7 @@ def compute_pixels(
     Returns:
         The row, float32 `[1, pixels, features + source classes + 2]`, and its notes.
     """
-    device = require_device(policy)
+    device = require_device(settings)
     with prefix_model_errors(network.name):
         backbone = build_backbone(network).to(device)
         backbone.try_out(network)
@@ -52,7 +52,7 @@ def compute_pixels(
     with deterministic(), torch.inference_mode(), Progress(title, len(photos), "photos") as progress:
         for first in range(0, len(photos), at_once):
             some = torch.tensor(photos[first : first + at_once], device=device)
-            with torch.autocast(device.type, torch.bfloat16, enabled=policy.precision == "bfloat16"):
+            with torch.autocast(device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
                 maps = backbone(some).float().movedim(-1, 1)
             if not maps.isfinite().all():
                 raise UserError(f"model {network.name!r} returns NaN or infinite features")

@@ -1,4 +1,4 @@
-"""Rows of another network, layer, policy, preparation, decoder or version are not taken; names alone change nothing."""
+"""Rows of another network, layer, setting, preparation, decoder or version are not taken; names change nothing."""
 
 from dataclasses import fields, replace
 from importlib.metadata import version
@@ -11,7 +11,7 @@ import pytest
 from headstart.datamodules import row_request
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_request import Policy, RowRequest
+from headstart.datamodules.row_request import NetworkSettings, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import SOURCE_HEAD, Tap
@@ -38,14 +38,14 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "interpolation": "bicubic",
     },
     Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
-    Policy: {"precision": "bfloat16", "device": "cuda", "folded": True},
+    NetworkSettings: {"precision": "bfloat16", "device": "cuda", "folded": True},
 }
 # Fields that do not: names, permissions and terms.
 HARMLESS: dict[type, dict[str, Any]] = {
     NetworkSpec: {"name": "another", "allowed_modules": ["zoo"], "terms": None},
     Preprocessing: {},
     Tap: {},
-    Policy: {},
+    NetworkSettings: {},
 }
 
 
@@ -55,7 +55,7 @@ def changed(request: RowRequest, kind: type, field: str, value: Any) -> str:
         NetworkSpec: ("network", NETWORK),
         Preprocessing: ("preprocessing", SMALL),
         Tap: ("taps", TAPS[1]),
-        Policy: ("policy", ON_CPU),
+        NetworkSettings: ("settings", ON_CPU),
     }
     name, part = parts[kind]
     part = replace(part, **{field: value})

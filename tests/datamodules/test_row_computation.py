@@ -15,7 +15,7 @@ from headstart.datamodules import row_computation
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import FrozenNetwork, RowComputer, best_precision, load
-from headstart.datamodules.row_request import Policy, RowRequest, pass_size
+from headstart.datamodules.row_request import NetworkSettings, RowRequest, pass_size
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
@@ -79,8 +79,8 @@ def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.Monkey
         with torch.no_grad():
             expected = torch.cat([backbone.network(preset(photos.read(i))[None]) for i in range(24)])
 
-        policies = [Policy(precision, folded=True, device="cpu") for precision in ("float32", "bfloat16")]
-        requests = [RowRequest(photos, prepared, policy, spec) for policy in policies]
+        both = [NetworkSettings(precision, folded=True, device="cpu") for precision in ("float32", "bfloat16")]
+        requests = [RowRequest(photos, prepared, settings, spec) for settings in both]
         exact, coarse = (
             torch.from_numpy(RowComputer(request, workers, load(request)).compute(range(24)).rows)
             for request in requests
@@ -152,9 +152,9 @@ def test_precision_and_passes_by_device(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, capability=capability: capability)
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda amx=amx: {"amx_bf16": amx})
         assert best_precision(torch.device(device)) == precision
-    kinds = [Policy(device=each).identity(224) for each in ("cpu", "cuda:1", "mps:0")]
+    kinds = [NetworkSettings(device=each).identity(224) for each in ("cpu", "cuda:1", "mps:0")]
     assert [(each["device"], each["pass"]) for each in kinds] == [("cpu", 4), ("cuda", 256), ("mps", 256)]
     assert pass_size(5000, "cpu") == 1
     for available, kind in ((True, "cuda"), (False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda available=available: available)
-        assert Policy().kind == kind
+        assert NetworkSettings().kind == kind

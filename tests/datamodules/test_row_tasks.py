@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.row_request import Resources, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.datamodules.row_tasks import _cut_runs, compute_run
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
@@ -36,9 +36,9 @@ def start(cache: Path, *engine: str) -> "subprocess.Popen[str]":
 def require_right(cache: Path) -> None:
     """Check that all rows are there once, and those that this process computes."""
     request = features_of(SlowPhotos(COUNT))
-    stored = find(request, Resources(cache, "features", 0, only_stored=True))
+    stored = find(request, ComputeSettings(cache, "features", 0, only_stored=True))
     some = np.arange(0, COUNT, 40)
-    part = RowRequest(NumberedPhotos(COUNT).subset(some), request.preprocessing, request.policy, request.network)
+    part = RowRequest(NumberedPhotos(COUNT).subset(some), request.preprocessing, request.settings, request.network)
     assert np.array_equal(stored.rows[some], find_in(cache.parent / "again", part).rows)
     assert sum(len(Part(path).digests) for path in parts_in(cache)) == COUNT
 
@@ -46,7 +46,7 @@ def require_right(cache: Path) -> None:
 def test_runs_hold_all_missing_rows(tmp_path: Path) -> None:
     request = features_of(NumberedPhotos(1000))
     for engines in (EngineOptions(workers=2), EngineOptions(ray="auto")):
-        runs = _cut_runs(request, Resources(tmp_path, "", 0, engines=engines))
+        runs = _cut_runs(request, ComputeSettings(tmp_path, "", 0, engines=engines))
         assert (len(runs) >= 8, {run.cache for run in runs}) == (True, {None if engines.ray else tmp_path})
         parts = [part for run in runs for part in run.parts]
         assert np.array_equal(np.concatenate(parts), np.arange(1000))
@@ -56,7 +56,7 @@ def test_runs_hold_all_missing_rows(tmp_path: Path) -> None:
 def test_a_task_stores_rows_or_returns_them(photos: Photos, tmp_path: Path) -> None:
     request, alone = features_of(photos), find_in(tmp_path / "alone", features_of(photos))
     digests = pack(photos.digests())
-    (run,) = _cut_runs(request, Resources(tmp_path / "stored", "", 0, engines=EngineOptions(workers=1)))
+    (run,) = _cut_runs(request, ComputeSettings(tmp_path / "stored", "", 0, engines=EngineOptions(workers=1)))
     received = pickle.loads(pickle.dumps(run))
     assert compute_run(received) == 24
     assert compute_run(received) == 0

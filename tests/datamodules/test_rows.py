@@ -15,7 +15,7 @@ from headstart.datamodules import row_request
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.row_computation import unpack
-from headstart.datamodules.row_request import NotStoredError, Resources, RowRequest, require_readable
+from headstart.datamodules.row_request import ComputeSettings, NotStoredError, RowRequest, require_readable
 from headstart.datamodules.rows import find
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.freeze_boundary import cut
@@ -102,7 +102,7 @@ def test_many_parts_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     small = find_in(tmp_path / "small", request)
     assert len(parts_in(tmp_path / "small")) == 8
     assert np.array_equal(whole.rows, small.rows)
-    mapped = find(request, Resources(tmp_path / "small", "", 0), copied=0)
+    mapped = find(request, ComputeSettings(tmp_path / "small", "", 0), copied=0)
     assert isinstance(mapped.rows, GatheredRows)
     assert np.array_equal(mapped.rows[:], whole.rows)
     parts_in(tmp_path / "small")[3].unlink()
@@ -157,7 +157,7 @@ def test_no_photo_is_opened_when_nothing_is_to_do(
 
 def test_missing_rows_are_not_computed_where_only_stored_ones_are_asked_for(photos: Photos, tmp_path: Path) -> None:
     with pytest.raises(NotStoredError, match="24 photos still have to pass"):
-        find(features_of(photos), Resources(tmp_path, "photos", 0, only_stored=True))
+        find(features_of(photos), ComputeSettings(tmp_path, "photos", 0, only_stored=True))
     assert not parts_in(tmp_path)
 
 
@@ -239,7 +239,10 @@ def test_a_cache_that_is_removed_all_the_time_is_an_error(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.store.feature_table.FeatureTable.write", lambda *_: None)
-    with pytest.raises(StoreError, match=r"rows vanished after they were written; does something remove the cache\?"):
+    with pytest.raises(
+        StoreError,
+        match=r"rows vanished after they were written; does something remove the cache\?\); choose another folder$",
+    ):
         find_in(tmp_path, RowRequest(photos, SMALL))
 
 

@@ -47,6 +47,9 @@ def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(monkeypatch: pyte
         reason = getattr(error, "strerror", None) or "memory does not suffice for it"
         with pytest.raises(UserError, match=rf"^photo 'photo 0' cannot be read at the moment \({reason}\); try again$"):
             RowComputer(RowRequest(NumberedPhotos(3), TINY), 0).compute(range(3))
+    error = OSError(errno.ESTALE, "it has changed; leave random transforms out")
+    with pytest.raises(UserError, match=r"moment \(it has changed\); leave random transforms out$"):
+        RowComputer(RowRequest(NumberedPhotos(3), TINY), 0).compute(range(3))
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from headstart.datamodules.row_request import Resources
+from headstart.datamodules.row_request import ComputeSettings
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.tests.material.stored_rows import NumberedPhotos, features_of
@@ -25,4 +25,4 @@ class SlowPhotos(NumberedPhotos):
 def main(cache: str, engine: str, value: str) -> None:
     """Compute all rows in a cache, on an engine that one option of a command chooses."""
     engines = EngineOptions(workers=int(value)) if engine == "workers" else EngineOptions(ray=value)
-    find(features_of(SlowPhotos(COUNT)), Resources(Path(cache), "features", 0, engines=engines))
+    find(features_of(SlowPhotos(COUNT)), ComputeSettings(Path(cache), "features", 0, engines=engines))

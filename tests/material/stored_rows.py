@@ -9,7 +9,7 @@ from PIL import Image
 
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_request import Policy, Resources, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, NetworkSettings, RowRequest
 from headstart.datamodules.rows import find
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -19,12 +19,12 @@ from headstart.store.part_file import Part
 
 SMALL = Preprocessing(resize=32, crop=32)
 NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
-ON_CPU = Policy(device="cpu")
+ON_CPU = NetworkSettings(device="cpu")
 TAPS = [Tap("features.1", "pool", None), Tap("penultimate", "flatten", 1280)]
 
 
 def features_of(pictures: Pictures) -> RowRequest:
-    return RowRequest(pictures, SMALL, Policy(folded=True, device="cpu"), NETWORK)
+    return RowRequest(pictures, SMALL, NetworkSettings(folded=True, device="cpu"), NETWORK)
 
 
 WAYS: dict[str, Callable[[Pictures], RowRequest]] = {
@@ -36,7 +36,7 @@ WAYS: dict[str, Callable[[Pictures], RowRequest]] = {
 
 
 def find_in(folder: Path, request: RowRequest, workers: int = 0) -> StoredRows:
-    return find(request, Resources(folder, "rows", workers))
+    return find(request, ComputeSettings(folder, "rows", workers))
 
 
 def parts_in(cache: Path) -> list[Path]:

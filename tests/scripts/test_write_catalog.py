@@ -1,5 +1,6 @@
 """The command that lists a folder's pictures as a catalog."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "birds"
 
 
-def test_only_pictures_of_the_folder_are_listed(folder: Path, tmp_path: Path) -> None:
+def test_only_pictures_of_the_folder_are_listed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "secret.png").touch()
     (folder / "folder.jpg").mkdir()
     (folder / "folder.jpg" / "c.gif").touch()
@@ -27,13 +30,25 @@ def test_only_pictures_of_the_folder_are_listed(folder: Path, tmp_path: Path) ->
     (folder / "broken.png").symlink_to(tmp_path / "absent.png")
     (folder / "within.png").symlink_to(folder / "b" / "2.png")
     (folder / "a\\b.png").touch()
+    (folder / "a\udcff.png").touch()
+    (folder / "turn.png").symlink_to(folder / "turn.png")
+    os.mkfifo(folder / "pipe.png")
+    (folder / "again").symlink_to(folder / "b")
+    (folder / "a" / "across").symlink_to(folder / "b")
+    (folder / "b" / "across").symlink_to(folder / "a")
     (tmp_path / "link").symlink_to(folder)
     for root in (folder, tmp_path / "link"):
         write_catalog(str(root), str(tmp_path / "all.jsonl"))
         stimuli = read_catalog(tmp_path / "all.jsonl").stimuli
         assert {each.dataset_name for each in stimuli} == {"birds"}
         names = [each.image_identifier for each in stimuli]
-        assert names == ["a/3.webp", "b/1.JPG", "b/2.png", "folder.jpg/c.gif", "within.png"]
+        linked = [f"again/{name}" for name in ("1.JPG", "2.png", "across/3.webp")]
+        first = ["a/3.webp", "a/across/1.JPG", "a/across/2.png"]
+        assert names == [*first, *linked, "b/1.JPG", "b/2.png", "b/across/3.webp", "folder.jpg/c.gif", "within.png"]
+        counts = (
+            "link loop (4), .txt (3), name that the contract refuses (2), dangling link (1), link out of the folder (1)"
+        )
+        assert f"12 files left out: {counts}, no file (1); " in capsys.readouterr().out
 
 
 def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,11 @@ def test_parts_are_plain_safetensors(table: FeatureTable) -> None:
     about = json.loads((table.folder / ABOUT).read_text())
     assert (about["rows"], about["format"], about["key"]) == ("prepared pictures", 1, {"network": None, "size": [3, 4]})
     assert not list(table.folder.glob("*.lock"))
+    (table.folder / ABOUT).write_text("{")
+    with pytest.raises(
+        StoreError, match=rf"^'{table.folder}' .*table.json is damaged, or not of format 1\); remove it$"
+    ):
+        table.find(ALL[:7])
 
 
 def test_every_flipped_bit_is_noticed(table: FeatureTable, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -128,6 +134,17 @@ def test_every_flipped_bit_is_noticed(table: FeatureTable, tmp_path: Path, caplo
     assert np.array_equal(table.find(ALL[:9]).gather().rows, rows_of(ALL[:9]))
 
 
+def test_a_part_of_another_table_is_computed_again(
+    table: FeatureTable, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, other = write(table, ALL[:9]), write(FeatureTable(tmp_path, {"network": None, "size": (4, 4)}), ALL[:9])
+    assert path.name == other.name
+    shutil.copy(other, path)
+    assert len(FeatureTable(tmp_path, KEY).find(ALL[:9]).missing) == 9
+    assert caplog.messages == [f"{path} is damaged (it belongs to another table); its rows are computed again"]
+    assert not path.exists()
+
+
 def test_rows_of_two_networks_or_shapes_are_no_table(table: FeatureTable) -> None:
     write(table, ALL[:3])
     others = ((ALL[3:5], rows_of(ALL[3:5]), {"weights": "others"}), (ALL[5:7], rows_of(ALL[5:7])[:, :4], NOTES))
@@ -145,7 +162,9 @@ def test_a_full_disk_leaves_nothing_half_written(table: FeatureTable) -> None:
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (700, limit[1]))
-        with pytest.raises(StoreError, match=rf"^'{table.folder}' cannot be written \(File too large\)$"):
+        with pytest.raises(
+            StoreError, match=rf"^'{table.folder}' cannot be written \(File too large\); choose another folder$"
+        ):
             table.compute_once(ALL[3:100], lambda: (rows_of(ALL[3:100]), NOTES, {}))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
@@ -204,5 +223,5 @@ def test_a_table_that_can_only_be_read(table: FeatureTable, tmp_path: Path, monk
     monkeypatch.setattr(os, "utime", refuse)
     assert np.array_equal(FeatureTable(tmp_path, KEY).find(ALL[:6]).gather().rows, rows_of(ALL[:6]))
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(StoreError, match=rf"^'{path}' cannot be removed \(Permission denied\)$"):
+    with pytest.raises(StoreError, match=rf"^'{path}' cannot be removed \(Permission denied\); choose another folder$"):
         FeatureTable(tmp_path, KEY).find(ALL[:3])

@@ -42,5 +42,5 @@ def test_damaged_numbers_are_measured_again(tmp_path: Path, damage: Callable[[Pa
 
 def test_a_path_that_is_no_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "numbers").write_text("")
-    with pytest.raises(StoreError, match=r"^'\S+numbers' cannot be written \(File exists\)$"):
+    with pytest.raises(StoreError, match=r"^'\S+numbers' cannot be written \(File exists\); choose another folder$"):
         first_measured(tmp_path / "numbers", KEY, 5)

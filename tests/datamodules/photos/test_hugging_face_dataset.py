@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from headstart.datamodules import HuggingFaceDataset
+from headstart.datamodules.photos.folder_listing import STRAY
 from headstart.datamodules.photos.hugging_face_files import find_files
 from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos
 from headstart.tests.material.photo_folders import lay_out, refusal
@@ -122,9 +123,13 @@ def test_photos_by_split_and_class(tmp_path: Path) -> None:
     assert source.train().classes == ("ship", "train")
     assert sorted(reds(source.train())) == list(range(6))
     assert list(source.validation().names) == [f"test/{number}" for number in range(6)]
-    photos_in(tmp_path / "both", "train/1.png")
-    start = f"path: test in {tmp_path / 'both'} may be a split (test)"
-    refusal(HuggingFaceDataset(str(tmp_path / "both")).train, start=start)
+    lay_out(tmp_path / "both", "train/1.png", "0.png", "notes.txt", "test/clip.mp4", "info.md", ".hidden")
+    source = HuggingFaceDataset(str(tmp_path / "both"))
+    train, validation = source.both()
+    assert (sorted(reds(train)), len(validation)) == ([*range(6)], 6)
+    others = {"notes.txt": ".txt", "test/clip.mp4": ".mp4", "info.md": ".md"}
+    assert train.left_out == validation.left_out == {**others, "train/1.png": STRAY, "0.png": STRAY}
+    assert source.pictures().left_out == train.left_out
 
 
 def test_photos_that_the_package_passes_over_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from headstart.datamodules import MapFolders, TorchvisionSegmentation
 from headstart.datamodules.photos.photo_source import Photos, require_classes
-from headstart.datamodules.row_request import Resources
+from headstart.datamodules.row_request import ComputeSettings
 from headstart.datamodules.rows import label_maps
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.tests.material.photo_folders import refusal
@@ -76,7 +76,7 @@ def test_the_fingerprint_and_parts_follow_the_maps(folder: Path) -> None:
 def test_maps_are_prepared_as_the_photos_are(folder: Path, tmp_path: Path, workers: int) -> None:
     train = MapFolders(str(folder), CLASSES).train()
     assert train.maps is not None
-    resources = Resources(tmp_path / "cache", "maps", workers)
+    resources = ComputeSettings(tmp_path / "cache", "maps", workers)
     prepared = label_maps(Preprocessing(resize=9, crop=6), train.maps, resources).rows
     assert prepared.dtype == np.uint8
     # The centre, cut by hand.

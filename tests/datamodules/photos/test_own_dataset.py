@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 from torch.utils.data import Dataset
 
 from headstart.datamodules import OwnDataset
@@ -102,8 +102,37 @@ def test_random_pictures_are_not_stored_under_another_digest(monkeypatch: pytest
         photos.read(0)
 
 
+class Broken(list[Any]):
+    """Items, of which exceptions are raised."""
+
+    def __getitem__(self, index: Any) -> Any:
+        item = super().__getitem__(index)
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+
 def dataset_of(*items: Any) -> list[Any]:
-    return list(items)
+    return Broken(items)
+
+
+def test_an_item_that_cannot_be_decoded_is_an_unreadable_picture() -> None:
+    good = Image.new("RGB", (4, 4))
+    items = dataset_of((good, "b"), OSError("broken"), (good, "a"), UnidentifiedImageError("at 0x12"), (good, "b"))
+    photos = DatasetPhotos(items)
+    assert (photos.classes, photos.names) == (("a", "b"), ["b/0", "item 1", "a/2", "item 3", "b/4"])
+    assert photos.labels[[0, 2, 4]].tolist() == [1, 0, 1]
+    for index, reason in ((1, "^broken$"), (3, "^no picture of a known format$")):
+        with pytest.raises(OSError, match=reason) as raised:
+            photos.read(index)
+        assert raised.value.errno is None
+    # A picture that breaks later is not stored as one that always was.
+    items[0] = OSError("broken")
+    with pytest.raises(OSError, match="have changed since"):
+        photos.read(0)
+    gone = dataset_of((good, 0), FileNotFoundError(2, "No such file"))
+    start = "dataset: item 1 of Broken cannot be read (No such file)"
+    refusal(partial(DatasetPhotos, gone, "dataset"), start=start)
 
 
 def test_pictures_are_read_as_those_of_files() -> None:
@@ -125,8 +154,8 @@ def test_labels_that_are_no_classes() -> None:
     for labels, words in (
         ([0, -1], "are from -1 to 0"),
         ([0, "a"], "are numbers and texts"),
-        ([0, 0.5], "item 1 of list is no pair"),
-        ([0, None], "item 1 of list is no pair"),
+        ([0, 0.5], "item 1 of Broken is no pair"),
+        ([0, None], "item 1 of Broken is no pair"),
     ):
         items = dataset_of(*((Image.new("RGB", (4, 4)), label) for label in labels))
         assert words in refusal(partial(DatasetPhotos, items, "dataset"), start="dataset: ")
