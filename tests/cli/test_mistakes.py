@@ -99,7 +99,7 @@ OF_A_COMPARISON = {
     "--data=NoStream": "NoStream",
     "--data.max_samples=25": "data.max_samples: 25 requested, but there are 24 training photos",
     # Three evaluations in a row.
-    "--data.max_samples=2": "data.max_samples: 2 is too few to meet the criterion",
+    "--data.max_samples=2": "too few to meet the criterion, which needs 3 evaluations of 1 sample each",
     "--data.batch_size=-2": "data.batch_size: ",
     "--data.cache_dir=/dev/null/cache": "data.cache_dir: ",
     "--data.backbone.name=mobilenet_v9": "data.backbone.name: torchvision has no model 'mobilenet_v9'; it",
