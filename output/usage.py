@@ -13,10 +13,11 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import yaml
+from jsonargparse._typehints import get_all_subclass_paths
 
 from headstart.output.class_options import FOLDERS, LISTS, TABLES
 from headstart.output.errors import broken_yaml, reason_of
-from headstart.output.shipped_files import find_configurations
+from headstart.output.shipped_files import CONFIGS, find_configurations
 
 WORDS = {
     "bool": "true or false",
@@ -56,6 +57,8 @@ VALUE = re.compile(
 VALUE_FOR_CLASS = re.compile(
     r"Expected a dot import path string: ([A-Za-z_]\w*)|path but (\S+) either not.* Unexpected import path"
 )
+# A value in place of the options of a group.
+VALUE_FOR_GROUP = re.compile(r".*?Unable to load config '(.*?)' - Parser key \"[\w.]+\": Unable to load config")
 # Options that a parser knows beside those with a default.
 BESIDE = ("class_path", "config", "dict_kwargs", "help", "init_args", "print_config", "version")
 
@@ -124,7 +127,21 @@ def explain(
         name = ".".join(filter(None, unknown.groups()))
         if name.startswith("init_arg"):
             return OptionMistake("init_arg", "there is no such key", "init_args")
-        return OptionMistake(name, "there is no such option", _closest(name, known), options=known)
+        group = name
+        while group and not (options := _options_of(group, known)):
+            group = group.rpartition(".")[0]
+        own = name.removeprefix(f"{group}.") if group else name
+        closest = _closest(name, known)
+        return OptionMistake(name, "there is no such option", closest, options=options if group else known, own=own)
+    options = _beginnings(_options_of(name, known))
+    if options and (value := VALUE_FOR_GROUP.match(text)):
+        reason = f"expected its options, written --NAME.{options[0]}=VALUE, not {value[1]}; it has {', '.join(options)}"
+        return OptionMistake(name, _missing_file(value[1]) or reason)
+    if name == "config" and "File does not exist" in text:
+        shipped = [str(path.relative_to(CONFIGS.parent)) for path in CONFIGS.rglob("*.yaml")]
+        missing = [path for path in configs_of(args) if not Path(path).exists()]
+        close = [match for path in missing for match in difflib.get_close_matches(path, shipped, n=1)]
+        return OptionMistake(name, text[key.end() :] if key else text, ", ".join(close))
 
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
@@ -152,7 +169,8 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     fitting = []
     for option in options:
         given, _, value = option.replace(".init_args.", ".").partition("=")
-        is_value = value != "" and value in mistake.reason
+        # A mapping that is wrong as a whole is no option in it.
+        is_value = value != "" and value in mistake.reason and not mistake.reason.endswith("}")
         if mistake.name in _shortened(given)[:-1] or (is_value and given.startswith(f"{mistake.name}.")):
             fitting.append((not is_value, given))
     name = min(fitting, key=lambda each: each[0])[1] if fitting else mistake.name
@@ -167,7 +185,8 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     # A key that the parser does not know stands before the last part.
     is_longer = mistake.closest and name != mistake.name
     closest = f"{name.rpartition('.')[0]}.{_last(mistake.closest)}" if is_longer else mistake.closest
-    named = OptionMistake(name, mistake.reason, closest, (), mistake.options, mistake.own)
+    reason = mistake.reason.replace("--NAME.", f"--{name}.")
+    named = OptionMistake(name, reason, closest, (), mistake.options, mistake.own)
     return _with_others(named, options) if mistake.reason.startswith("there is no such option") else named
 
 
@@ -209,7 +228,8 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
         return text
 
     container = get_origin(kind)
-    if container in (dict, list) and text.startswith("Expected a ") and f"'{container.__name__}'" not in text:
+    is_other = text.startswith("Expected a ") and f"'{getattr(container, '__name__', '')}'" not in text
+    if container in (dict, list) and (own or is_other):
         # The message is about one item.
         kind = get_args(kind)[-1]
 
@@ -217,14 +237,22 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
     value = {"None": "null", "NoneType": "null"}.get(value, value)
     leaves = _leaves(kind, value)
     bases = [each for each in leaves if isinstance(each, type) and each.__name__ not in WORDS]
+    if bases and (missing := _missing_file(value)):
+        return missing
     if bases and re.fullmatch(r"\w+(\.\w+)+", value):
         return _class_problem(value, bases[-1])
     hint = next((FOLDERS[base.__name__] for base in bases if base.__name__ in FOLDERS), "")
     if hint and Path(value).expanduser().is_dir():
         return f"{value} is a folder; {hint}"
     if len(bases) == len(leaves) and value.isidentifier() and value not in ("null", "true", "false"):
-        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{_suggest(value)}"
+        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{_suggest(value, bases)}"
     return f"expected {_describe(leaves)}{_suggest(value) if bases and value != 'null' else ''}, not {value}"
+
+
+def _missing_file(value: str) -> str:
+    """Return that there is no file of options, if a value names one; else an empty text."""
+    is_missing = Path(value).suffix in (".yaml", ".yml", ".json") and not Path(value).expanduser().exists()
+    return f"there is no file {value}" if is_missing else ""
 
 
 def _describe(leaves: list[Any]) -> str:
@@ -253,6 +281,11 @@ def _takes_classes(kind: Any) -> bool:  # noqa: ANN401 - a type
 def _beginnings(names: Sequence[str]) -> list[str]:
     """Return the first parts of names of options, each once."""
     return list(dict.fromkeys(each.partition(".")[0] for each in names))
+
+
+def _options_of(group: str, known: Sequence[str]) -> list[str]:
+    """Return the names of a group's options within the group."""
+    return [name.removeprefix(f"{group}.") for name in known if name.startswith(f"{group}.")]
 
 
 def _given(args: Sequence[str], owners: set[str]) -> list[str]:
@@ -296,13 +329,14 @@ def _class_problem(path: str, base: type) -> str:
     return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
 
 
-def _suggest(path: str) -> str:
-    """Return a hint at the suite's class with the closest name; empty if there is none."""
+def _suggest(path: str, bases: Sequence[type] = ()) -> str:
+    """Return a hint at the class of the suite, or of these kinds, with the closest name; empty if there is none."""
+    paths = {_last(found): found for base in bases for found in get_all_subclass_paths(base)}
     packages = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
-    homes = {each: package for package in packages for each in getattr(package, "__all__", [])}
-    close = difflib.get_close_matches(_last(path), homes, n=1)
-    is_usable = close and not inspect.isabstract(getattr(homes[close[0]], close[0]))
-    return f" (closest: {homes[close[0]].__name__}.{close[0]})" if is_usable else ""
+    paths |= {name: f"{package.__name__}.{name}" for package in packages for name in getattr(package, "__all__", [])}
+    close = difflib.get_close_matches(_last(path), paths, n=1)
+    is_usable = close and not inspect.isabstract(pkgutil.resolve_name(paths[close[0]]))
+    return f" (closest: {paths[close[0]]})" if is_usable else ""
 
 
 def _closest(name: str, known: Sequence[str]) -> str:
