@@ -155,10 +155,11 @@ class ComparisonCLI(TaskCLI):
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
         self._require_memory(max(1, samples // (size * self.criterion.evaluate_every)))
         evaluations = len(self.criterion.grid(samples, size, 1).samples_seen)
-        if evaluations < self.criterion.consecutive:
+        needed, step = self.criterion.consecutive, size * self.criterion.evaluate_every
+        if evaluations < needed:
             raise UserError(
                 f"data.max_samples: {samples} is too few to meet the criterion, which needs "
-                f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
+                f"{needed} evaluation{'s' * (needed > 1)} of {step} sample{'s' * (step > 1)} each"
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
         self.results.describe_methods(self.model, samples, self.foreign_callbacks(), self.describe_callbacks())

@@ -95,6 +95,13 @@ def find_folders(patterns: str | Sequence[str]) -> list[Path]:
     return list(folders)
 
 
+def is_run(folder: Path, names: Collection[str]) -> bool:
+    """Return whether a folder of these names is that of a run: it has traces, or its results name their file."""
+    results, traces = FILES[:2]
+    is_named = results in names and (folder / results).is_file()
+    return traces in names or (is_named and f'"{traces}"'.encode() in (folder / results).read_bytes())
+
+
 def read_run(folder: Path) -> Run:
     """Read the run in a folder.
 

@@ -1,11 +1,18 @@
-"""Options that take a class: the names that they accept beside import paths, and their help."""
+"""Options that take a class: the names that they accept beside import paths, their help, and what is wrong."""
 
 import argparse
+import difflib
+import inspect
+import pkgutil
 import re
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from jsonargparse import DefaultHelpFormatter, _actions, _typehints
-from jsonargparse._typehints import ActionTypeHint, get_class_types
+from jsonargparse._typehints import ActionTypeHint, get_all_subclass_paths, get_class_types
+
+from headstart.output.errors import reason_of
 
 # Classes whose kinds a command lists.
 LISTED = {"Method": "methods", "PhotoSource": "datasets"}
@@ -68,3 +75,25 @@ def _resolve_name(kinds: Any, name: str) -> str:  # noqa: ANN401 - a class or a 
 
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
+
+
+def class_problem(path: str, base: type) -> str:
+    """Return why an option cannot take the class or function of an import path."""
+    try:
+        found = pkgutil.resolve_name(path)
+    except Exception as error:
+        # A module of the user's may raise anything while it is imported.
+        return f"{path} cannot be imported: {reason_of(error)}{suggest_class(path)}"
+    if isinstance(found, type) and issubclass(found, base):
+        return f"{path} is abstract; {FOLDERS.get(base.__name__, 'name a class of its kind')}"
+    return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
+
+
+def suggest_class(path: str, bases: Sequence[type] = ()) -> str:
+    """Return a hint at the class of the suite, or of these kinds, with the closest name; empty if there is none."""
+    paths = {found.rpartition(".")[2]: found for base in bases for found in get_all_subclass_paths(base)}
+    packages = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
+    paths |= {name: f"{package.__name__}.{name}" for package in packages for name in getattr(package, "__all__", [])}
+    close = difflib.get_close_matches(path.rpartition(".")[2], paths, n=1)
+    is_usable = close and not inspect.isabstract(pkgutil.resolve_name(paths[close[0]]))
+    return f" (closest: {paths[close[0]]})" if is_usable else ""

@@ -2,10 +2,7 @@
 
 import argparse
 import difflib
-import inspect
-import pkgutil
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from headstart.output.class_options import FOLDERS, LISTS, TABLES
-from headstart.output.errors import broken_yaml, reason_of
-from headstart.output.shipped_files import find_configurations
+from headstart.output.class_options import FOLDERS, LISTS, TABLES, class_problem, suggest_class
+from headstart.output.errors import broken_yaml
+from headstart.output.shipped_files import CONFIGS, find_configurations
 
 WORDS = {
     "bool": "true or false",
@@ -50,12 +47,12 @@ VALUE = re.compile(
     r".*(?:[vV]alue: (?:NestedArg\(.*val=)?|base 10: |to float: |, not |string: |Not of type \w+: )"
     r"(.*?)(?: does not conform.*|\))?"
 )
-
-
 # A value in place of a class, as messages about mappings and paths have it.
 VALUE_FOR_CLASS = re.compile(
     r"Expected a dot import path string: ([A-Za-z_]\w*)|path but (\S+) either not.* Unexpected import path"
 )
+# A value in place of the options of a group.
+VALUE_FOR_GROUP = re.compile(r".*?Unable to load config '(.*?)' - Parser key \"[\w.]+\": Unable to load config")
 # Options that a parser knows beside those with a default.
 BESIDE = ("class_path", "config", "dict_kwargs", "help", "init_args", "print_config", "version")
 
@@ -124,7 +121,20 @@ def explain(
         name = ".".join(filter(None, unknown.groups()))
         if name.startswith("init_arg"):
             return OptionMistake("init_arg", "there is no such key", "init_args")
-        return OptionMistake(name, "there is no such option", _closest(name, known), options=known)
+        group = name
+        while group and not (options := _options_of(group, known)):
+            group = group.rpartition(".")[0]
+        closest, own = _closest(name, known), name.removeprefix(f"{group}.")
+        return OptionMistake(name, "there is no such option", closest, (), options if group else known, own)
+    options = _beginnings(_options_of(name, known))
+    if options and (value := VALUE_FOR_GROUP.match(text)):
+        reason = f"expected its options, written --NAME.{options[0]}=VALUE, not {value[1]}; it has {', '.join(options)}"
+        return OptionMistake(name, _missing_file(value[1]) or reason)
+    if name == "config" and "File does not exist" in text:
+        shipped = [str(path.relative_to(CONFIGS.parent)) for path in CONFIGS.rglob("*.yaml")]
+        missing = [path for path in configs_of(args) if not Path(path).exists()]
+        close = [match for path in missing for match in difflib.get_close_matches(path, shipped, n=1)]
+        return OptionMistake(name, text[key.end() :] if key else text, ", ".join(close))
 
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
@@ -152,22 +162,26 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     fitting = []
     for option in options:
         given, _, value = option.replace(".init_args.", ".").partition("=")
-        is_value = value != "" and value in mistake.reason
+        # A mapping that is wrong as a whole is no option in it.
+        is_value = value != "" and value in mistake.reason and not mistake.reason.endswith("}")
         if mistake.name in _shortened(given)[:-1] or (is_value and given.startswith(f"{mistake.name}.")):
             fitting.append((not is_value, given))
-    name = min(fitting, key=lambda each: each[0])[1] if fitting else mistake.name
+    name = min(fitting, key=lambda fit: fit[0])[1] if fitting else mistake.name
 
     is_null = any(option.endswith(("=null", "=None")) for option in options)
     if mistake.reason.endswith(", not null") and not is_null:
         # The option of a class was left out. Only the class tells which key of a mapping has it.
         parent, _, last = name.rpartition(".")
-        keys = [key for key, _, value in (each.partition("=") for each in options) if value and _last(value) in owners]
+        keys = [
+            key for key, _, value in (option.partition("=") for option in options) if value and _last(value) in owners
+        ]
         name = next((f"{key}.{last}" for key in keys if parent in _shortened(key)), name)
         return OptionMistake(name, "it is required, and not given")
     # A key that the parser does not know stands before the last part.
     is_longer = mistake.closest and name != mistake.name
     closest = f"{name.rpartition('.')[0]}.{_last(mistake.closest)}" if is_longer else mistake.closest
-    named = OptionMistake(name, mistake.reason, closest, (), mistake.options, mistake.own)
+    reason = mistake.reason.replace("--NAME.", f"--{name}.")
+    named = OptionMistake(name, reason, closest, (), mistake.options, mistake.own)
     return _with_others(named, options) if mistake.reason.startswith("there is no such option") else named
 
 
@@ -209,27 +223,36 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
         return text
 
     container = get_origin(kind)
-    if container in (dict, list) and text.startswith("Expected a ") and f"'{container.__name__}'" not in text:
+    is_other = text.startswith("Expected a ") and f"'{getattr(container, '__name__', '')}'" not in text
+    if container in (dict, list) and (own or is_other):
         # The message is about one item.
         kind = get_args(kind)[-1]
 
     value = next(filter(None, found.groups())).strip("'\"")
     value = {"None": "null", "NoneType": "null"}.get(value, value)
     leaves = _leaves(kind, value)
-    bases = [each for each in leaves if isinstance(each, type) and each.__name__ not in WORDS]
+    bases = [leaf for leaf in leaves if isinstance(leaf, type) and leaf.__name__ not in WORDS]
+    if bases and (missing := _missing_file(value)):
+        return missing
     if bases and re.fullmatch(r"\w+(\.\w+)+", value):
-        return _class_problem(value, bases[-1])
+        return class_problem(value, bases[-1])
     hint = next((FOLDERS[base.__name__] for base in bases if base.__name__ in FOLDERS), "")
     if hint and Path(value).expanduser().is_dir():
         return f"{value} is a folder; {hint}"
     if len(bases) == len(leaves) and value.isidentifier() and value not in ("null", "true", "false"):
-        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{_suggest(value)}"
-    return f"expected {_describe(leaves)}{_suggest(value) if bases and value != 'null' else ''}, not {value}"
+        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{suggest_class(value, bases)}"
+    return f"expected {_describe(leaves)}{suggest_class(value) if bases and value != 'null' else ''}, not {value}"
+
+
+def _missing_file(value: str) -> str:
+    """Return that there is no file of options, if a value names one; else an empty text."""
+    is_missing = Path(value).suffix in (".yaml", ".yml", ".json") and not Path(value).expanduser().exists()
+    return f"there is no file {value}" if is_missing else ""
 
 
 def _describe(leaves: list[Any]) -> str:
     """Return in words what an option takes."""
-    choices = [str(each) for leaf in leaves if get_origin(leaf) is Literal for each in get_args(leaf)]
+    choices = [str(choice) for leaf in leaves if get_origin(leaf) is Literal for choice in get_args(leaf)]
     kinds = [get_origin(leaf) or leaf for leaf in leaves if get_origin(leaf) is not Literal]
     words = [WORDS.get(kind.__name__, f"a {kind.__name__} by its import path") for kind in kinds]
     return " or ".join(dict.fromkeys([*words, *([f"one of {', '.join(choices)}"] if choices else [])]))
@@ -239,7 +262,7 @@ def _leaves(kind: Any, value: str) -> list[Any]:  # noqa: ANN401 - a type
     """Return the types that an option takes, without None; those of the items where a list was given."""
     outer, inner = getattr(get_origin(kind), "__name__", ""), get_args(kind)
     if outer in ("Union", "UnionType"):
-        return [leaf for each in inner if each is not NoneType for leaf in _leaves(each, value)]
+        return [leaf for part in inner if part is not NoneType for leaf in _leaves(part, value)]
     takes_class = outer == "dict" and re.fullmatch(r"[A-Za-z_][\w.]*", value) and _takes_classes(inner[-1])
     is_of_items = (outer == "list" and value[:1] + value[-1:] == "[]") or takes_class or outer == "Callable"
     return _leaves(inner[-1], value) if is_of_items else [kind]
@@ -251,15 +274,20 @@ def _takes_classes(kind: Any) -> bool:  # noqa: ANN401 - a type
 
 
 def _beginnings(names: Sequence[str]) -> list[str]:
-    """Return the first parts of names of options, each once."""
-    return list(dict.fromkeys(each.partition(".")[0] for each in names))
+    """Return the first parts of names of options, without duplicates."""
+    return list(dict.fromkeys(name.partition(".")[0] for name in names))
+
+
+def _options_of(group: str, known: Sequence[str]) -> list[str]:
+    """Return the names of a group's options within the group."""
+    return [name.removeprefix(f"{group}.") for name in known if name.startswith(f"{group}.")]
 
 
 def _given(args: Sequence[str], owners: set[str]) -> list[str]:
     """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
     contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
-    found = [option for each in contents for option in _flat(each, owners)]
-    for arg in (each for each in args if each.startswith("--")):
+    found = [option for content in contents for option in _flat(content, owners)]
+    for arg in (arg for arg in args if arg.startswith("--")):
         name, _, value = arg.removeprefix("--").partition("=")
         mapping = read_yaml(value, is_file=False) if value.startswith("{") else None
         found += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
@@ -269,50 +297,29 @@ def _given(args: Sequence[str], owners: set[str]) -> list[str]:
 def _with_others(mistake: OptionMistake, options: Sequence[str]) -> OptionMistake:
     """Return a mistake of an unknown option with all others that its class, or the command, does not know either."""
     around, inside = mistake.name.removesuffix(mistake.own), list[str]()
-    for given in (each.partition("=")[0].replace(".init_args.", ".") for each in options):
+    for given in (option.partition("=")[0].replace(".init_args.", ".") for option in options):
         if around and given in (around.rstrip("."), f"{around}class_path"):
             # The options of a class that was chosen before are dropped.
             inside = []
         elif given.startswith(around):
             inside.append(given.removeprefix(around))
     known = {*_beginnings(mistake.options), *BESIDE}
-    unknown = [each for each in _beginnings(inside) if each and each not in known]
+    unknown = [name for name in _beginnings(inside) if name and name not in known]
     if len(unknown) < 2:
         return mistake
-    closest = [f"{around}{close}" for each in unknown if (close := _closest(each, mistake.options))]
+    closest = [f"{around}{close}" for name in unknown if (close := _closest(name, mistake.options))]
     reason = mistake.reason.replace("there is no such option", "there are no such options")
-    return OptionMistake(", ".join(f"{around}{each}" for each in unknown), reason, ", ".join(closest))
-
-
-def _class_problem(path: str, base: type) -> str:
-    """Return why an option cannot take the class or function of an import path."""
-    try:
-        found = pkgutil.resolve_name(path)
-    except Exception as error:
-        # A module of the user's may raise anything while it is imported.
-        return f"{path} cannot be imported: {reason_of(error)}{_suggest(path)}"
-    if isinstance(found, type) and issubclass(found, base):
-        return f"{path} is abstract; {FOLDERS.get(base.__name__, 'name a class of its kind')}"
-    return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
-
-
-def _suggest(path: str) -> str:
-    """Return a hint at the suite's class with the closest name; empty if there is none."""
-    packages = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
-    homes = {each: package for package in packages for each in getattr(package, "__all__", [])}
-    close = difflib.get_close_matches(_last(path), homes, n=1)
-    is_usable = close and not inspect.isabstract(getattr(homes[close[0]], close[0]))
-    return f" (closest: {homes[close[0]].__name__}.{close[0]})" if is_usable else ""
+    return OptionMistake(", ".join(f"{around}{name}" for name in unknown), reason, ", ".join(closest))
 
 
 def _closest(name: str, known: Sequence[str]) -> str:
     """Return the known option whose name is closest; empty if none is close."""
     first, dot, rest = name.partition(".")
-    starts = [each for each in known if each.startswith(name)]
-    beginnings = {each.partition(".")[0] for each in known}
+    starts = [option for option in known if option.startswith(name)]
+    beginnings = {option.partition(".")[0] for option in known}
     whole = {*known, *(() if dot else beginnings)}
     close = difflib.get_close_matches(name, whole, n=1) or starts[: len(starts) == 1]
-    close = close or [f"{each}{dot}{rest}" for each in difflib.get_close_matches(first, beginnings, n=1)]
+    close = close or [f"{start}{dot}{rest}" for start in difflib.get_close_matches(first, beginnings, n=1)]
     return close[0] if close and close[0] != name else ""
 
 
@@ -338,6 +345,6 @@ def _last(path: str) -> str:
 
 
 def _shortened(name: str) -> list[str]:
-    """Return an option's name without each of its parts in turn, except the first."""
+    """Return an option's name without one of its parts, for every part but the first."""
     parts = name.split(".")
     return [".".join(parts[:index] + parts[index + 1 :]) for index in range(1, len(parts))]

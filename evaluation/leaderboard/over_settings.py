@@ -110,7 +110,8 @@ def choose_comparable(settings: Sequence[Setting]) -> tuple[list[Setting], list[
     """
     chosen, kind = one_of_each(settings, OVER)
     if settings and 2 * len(chosen) <= len(settings):
-        few = f"{len(settings)} settings are of only {len(chosen)} pairs of a data set and a network"
+        few = f"{len(settings)} settings are of only {len(chosen)} pair{'s' * (len(chosen) > 1)} of "
+        few += "a data set and a network"
         keys = ", ".join(differing_within([each.protocol for each in settings], OVER))
         return [], [f"Nothing is compared over settings: {few}, and differ in {keys}. --where chooses among them."]
 

@@ -16,9 +16,9 @@ from headstart.evaluation.leaderboard.variants import name_variants
 from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,
-    FILES,
     Run,
     in_common,
+    is_run,
     join,
     limit_to_known,
     method_keys_of,
@@ -100,7 +100,7 @@ def _find_folders(patterns: Sequence[str]) -> list[Path]:
             raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
 
         for path, inner, files in chain.from_iterable(map(os.walk, matches)):
-            if is_ledger(Path(path)) or FILES[1] in files:
+            if is_ledger(Path(path)) or is_run(Path(path), files):
                 inner.clear()
                 folders[Path(path)] = None
             # Hidden folders belong to commands, such as the runs that a sweep is receiving.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.report import answer
-from headstart.evaluation.runs import FILES
+from headstart.evaluation.runs import is_run
 from headstart.evaluation.sources.source_ranking import SATURATED
 from headstart.evaluation.stored_traces import is_ledger
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
@@ -179,7 +179,7 @@ def find_contents(folders: Sequence[str]) -> FolderContents:
     for folder, below, names in chain.from_iterable(map(os.walk, folders)):
         below.sort()
         path = Path(folder)
-        contents.has_traces |= FILES[1] in names or is_ledger(path)
+        contents.has_traces |= is_run(path, names) or is_ledger(path)
         for name in sorted(kinds.keys() & set(names)):
             document = _read(path / name, KINDS[kinds[name]].keys)
             if document is None:

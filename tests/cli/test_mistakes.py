@@ -19,6 +19,8 @@ Fit = Callable[..., Path]
 FILES: dict[str, str | bytes] = {
     "two.yaml": "dataa: 1\nmodell: 2\n",
     "inside.yaml": "data: {init_args: {orderngs: 3, batchsize: 2}}\n",
+    "group.yaml": "trainer: {maxepochs: 3, devicez: 1}\n",
+    "no_file.yaml": "data: data/drawn_pets.yaml\n",
     "init_arg.yaml": "data: {class_path: headstart.datamodules.FeatureStream, init_arg: {batch_size: 3}}",
     "methods.yaml": (
         "model: {methods: {steps: {class_path: headstart.modules.GradientDescent, init_args: {optimizer: {class_path: "
@@ -51,6 +53,14 @@ TYPED = {
     "train --model.baseline.help=Metod": r"model\.baseline\.help: .*\(closest: headstart\.modules\.Method\)",
     "train --config=two.yaml": r"dataa, modell: there are no such options \(closest: data, model\)",
     "train --config=inside.yaml": r"data\.orderngs, data\.batchsize: there are no such options of .*data\.batch_size\)",
+    "demo --config=group.yaml": r"trainer\.maxepochs, trainer\.devicez: there are no such options .*trainer\.devices\)",
+    "demo --model.baselin=3 --model.methodz=1": r"model\.baselin, model\.methodz: there are no .*model\.methods\)",
+    "train --config=no_file.yaml": r"data: there is no file data/drawn_pets\.yaml",
+    "train --config configs/cats_and_dog.yaml": r"config: .*\(closest: configs/cats_and_dogs\.yaml\)",
+    "demo --data.backbone=resnet18": r"data\.backbone: expected its options, written --data\.backbone\.name=VALUE, not",
+    "demo --criterion=5": r"criterion: expected its options, written --criterion\.\w+=VALUE, not 5; it has .*threshold",
+    "demo --model.baseline.optimizer=Adm": r"model\.baseline\.optimizer: .*\(closest: torch\.optim\..*Adam\)",
+    "demo --results.accuracy_at=[0]": r"results\.accuracy_at: expected a whole number from 1, not 0",
     "train --config=init_arg.yaml": r"data\.init_arg: there is no such key \(closest: data\.init_args\)",
     "train --config=whole.yaml --config broken.yaml": r"config: broken\.yaml cannot be read \(while parsing",
     "train --config=latin.yaml": r"config: latin\.yaml is not UTF-8: byte 3 is 0xfc",
@@ -59,6 +69,7 @@ TYPED = {
     "fit photos/train --output=photos/train/cats": r"output: 'photos/train/cats' has photos in it, or lies in their",
     "fit photos/train --output=photos": r"output: 'photos' has photos in it",
     "fit photos/train --backbones=[{nam:resnet18}]": r"backbones: ",
+    'fit photos/train --backbones={"weights":"embedded"}': r"backbones: expected a list",
     "fit photos/train --backbones=[1]": r"backbones: '\[1\]' is no network; give a name",
     "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model .resnet51.; it has resnet50",
     "fit photos/train --orderings=10000000000": r"orderings: 10,000,000,000 orderings of .* GB of memory.*; give fewer",
@@ -99,7 +110,7 @@ OF_A_COMPARISON = {
     "--data=NoStream": "NoStream",
     "--data.max_samples=25": "data.max_samples: 25 requested, but there are 24 training photos",
     # Three evaluations in a row.
-    "--data.max_samples=2": "data.max_samples: 2 is too few to meet the criterion",
+    "--data.max_samples=2": "too few to meet the criterion, which needs 3 evaluations of 1 sample each",
     "--data.batch_size=-2": "data.batch_size: ",
     "--data.cache_dir=/dev/null/cache": "data.cache_dir: ",
     "--data.backbone.name=mobilenet_v9": "data.backbone.name: torchvision has no model 'mobilenet_v9'; it",

@@ -37,7 +37,9 @@ def runs(tmp_path: Path) -> Path:
 
 def test_finished_runs_are_found_below_folders(tmp_path: Path) -> None:
     folder = tmp_path / "runs[1]"
-    whole, _, begun, broken = (add(folder, name) for name in ("whole", ".incoming", "begun", "broken"))
+    names = ("whole", ".incoming", "begun", "broken", "cut")
+    whole, _, begun, broken, cut = (add(folder, name) for name in names)
+    (cut / "curves.npz").unlink()
     (begun / "results.json").unlink()
     (broken / "results.json").write_text("{")
     document = rank(folder)
@@ -45,6 +47,7 @@ def test_finished_runs_are_found_below_folders(tmp_path: Path) -> None:
     reasons = {Path(each["setting"]).name: each["reason"] for each in document["left_out"]}
     assert "has no results.json" in reasons["begun"]
     assert "are damaged" in reasons["broken"]
+    assert "has no curves.npz" in reasons["cut"]
     # The shell may give folders without runs.
     (tmp_path / "logs").mkdir()
     given = [f"{tmp_path / name}/" for name in ("logs", folder.name)]
@@ -85,7 +88,7 @@ def test_mixed_protocols_are_named_and_never_pooled(three: Path) -> None:
     assert all(len(setting["orderings"]) == 20 for setting in document["settings"])
     assert {"seed", "feature_precision", "device"} <= set(document["differences"])
     assert document["over_settings"] is None
-    few = "4 settings are of only 1 pairs of a data set and a network, and differ in "
+    few = "4 settings are of only 1 pair of a data set and a network, and differ in "
     [remark] = [each for each in document["remarks"] if each.startswith("Nothing is compared over settings")]
     assert few in remark
     assert "feature_precision" in remark.partition(few)[2]
