@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headstart.contract.tables.csv_tables import MOST_NAMED, refuse
+from headstart.contract.tables.csv_tables import MOST_NAMED, refuse, refuse_kinds
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
 from headstart.contract.tables.rows import Missing, TableLayout, read_rows
 from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
@@ -194,10 +194,10 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     """Raise a UserError if scores `[m, n, t]` or performances `[n, t]` are missing."""
     metrics, sources, targets = names
     gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
-    hint = ", or choose metrics that have them" if metrics[0] else ""
-    refuse("missing cells", gaps, f"; complete them{hint}, or choose --missing=complete|pairwise")
     unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
-    refuse("missing performances", unknown, "; complete them, or choose --missing=complete|pairwise")
+    hint = ", or choose metrics that have them" if gaps and metrics[0] else ""
+    found = {"missing cells": gaps, "missing performances": unknown}
+    refuse_kinds(found, f"; complete them{hint}, or choose --missing=complete|pairwise")
 
 
 def _warnings(rows: pd.DataFrame) -> list[str]:
