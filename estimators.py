@@ -128,7 +128,8 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: Features `[samples, features]`.
             y: Classes `[samples]`.
-            classes: All classes of all calls, `[classes]`; needed in the first call.
+            classes: All classes of all calls, `[classes]`; needed in the first call. Features that are large next to
+                their spread lose digits unless the first call has several samples, which show the common offset.
 
         Raises:
             ValueError: As for `fit`; or a class of `y` is not one of `classes`.
