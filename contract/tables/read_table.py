@@ -117,13 +117,13 @@ def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def _out_of_range(rows: pd.DataFrame) -> list[str]:
     """Return a warning about performances outside of 0 to 1, or 0 to 100, where most of them are."""
-    known = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
+    measured = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
     for most in (1, 100):
-        outside = known[(known["performance"] < 0) | (known["performance"] > most * (1 + ROUNDING))]
-        if len(outside) < len(known) / 2:
+        outside = measured[(measured["performance"] < 0) | (measured["performance"] > most * (1 + ROUNDING))]
+        if len(outside) < len(measured) / 2:
             named = [
-                f"{each.performance:g} on row {each.row} (source {each.source!r}, target {each.target!r})"
-                for each in outside[:MOST_NAMED].itertuples()
+                f"{row.performance:g} on row {row.row} (source {row.source!r}, target {row.target!r})"
+                for row in outside[:MOST_NAMED].itertuples()
             ]
             more = f" and {len(outside) - MOST_NAMED:,} more" if len(outside) > MOST_NAMED else ""
             warning = f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are: "
@@ -173,8 +173,8 @@ def _arrays(rows: pd.DataFrame, names: tuple[Sequence[str], ...]) -> tuple[Float
         np.full([len(its) for its in names[1:]], np.nan),
     )
     scores[at] = rows["score"]
-    known = rows["performance"].notna().to_numpy()
-    performances[at[1][known], at[2][known]] = rows["performance"][known]
+    is_known = rows["performance"].notna().to_numpy()
+    performances[at[1][is_known], at[2][is_known]] = rows["performance"][is_known]
     return scores, performances
 
 
@@ -196,14 +196,14 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
     unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
     hint = ", or choose metrics that have them" if gaps and metrics[0] else ""
-    found = {"missing cells": gaps, "missing performances": unknown}
-    refuse_kinds(found, f"; complete them{hint}, or choose --missing=complete|pairwise")
+    mistakes = {"missing cells": gaps, "missing performances": unknown}
+    refuse_kinds(mistakes, f"; complete them{hint}, or choose --missing=complete|pairwise")
 
 
 def _warnings(rows: pd.DataFrame) -> list[str]:
     """Return the warnings of performances, each once."""
     warned = rows[rows["warning"] != ""].drop_duplicates(["source", "target"], keep="last")
-    return [f"WARNING: {each.source} on {each.target}: {each.warning}" for each in warned.itertuples()]
+    return [f"WARNING: {row.source} on {row.target}: {row.warning}" for row in warned.itertuples()]
 
 
 def _digest(files: Mapping[str, Path]) -> str:
