@@ -77,8 +77,8 @@ def test_every_method_classifies_each_sample_whatever_its_company_and_goes_on_wh
         np.testing.assert_allclose(classifier.predict_proba(features[part]), chances[part], rtol=0, atol=1e-12)
 
     copy = pickle.loads(pickle.dumps(classifier))
-    for each in (classifier, copy):
-        each.partial_fit(features[:20], names[:20])
+    for fitted in (classifier, copy):
+        fitted.partial_fit(features[:20], names[:20])
     assert np.array_equal(classifier.predict_proba(features), copy.predict_proba(features))
 
 

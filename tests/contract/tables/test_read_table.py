@@ -91,7 +91,7 @@ def test_every_layout_is_the_same_table(read: Read, tmp_path: Path) -> None:
     assert read(trained).notes == [
         "12 of 24 rows of table.csv are left out, as they do not have Trainable Backbone = True."
     ]
-    assert len({read(each).sha256 for each in (WIDE, LONG, by_target)}) == 3
+    assert len({read(table).sha256 for table in (WIDE, LONG, by_target)}) == 3
 
 
 def test_a_file_for_each_target_with_models_at_several_sizes(read: Read) -> None:

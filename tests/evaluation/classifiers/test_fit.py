@@ -96,8 +96,8 @@ def test_fit_and_predict(fitted: Path, photos: Path) -> None:
         assert (max(shares, key=shares.__getitem__), whole["probability"]) == (row["class"], row["probability"])
 
     classifier = headstart.load_classifier(fitted)
-    found = classifier.predict_probabilities(photos / "dark", num_workers=0)
-    assert found.sum(1) == pytest.approx(np.ones(12))
+    probabilities = classifier.predict_probabilities(photos / "dark", num_workers=0)
+    assert probabilities.sum(1) == pytest.approx(np.ones(12))
     assert [*classifier.predict(photos / "dark", num_workers=0)] == [
         row["class"] for row in rows if row["photo"].startswith("dark")
     ]
@@ -112,9 +112,9 @@ def test_several_backbones_are_tried(photos: Path, capsys: pytest.CaptureFixture
     # The chosen method on the other network is another one.
     printed = " ".join(capsys.readouterr().out.split())
     others, _, rest = printed.partition("not significantly worse: ")[2].partition("recommended backbone: ")
-    assert others.count("mobilenet_v2") == sum(each["tied"] for each in document["methods"]) - 1
-    near = {each["backbone"] for each in document["methods"] if each["tied"]}
-    worse = {each["backbone"] for each in document["methods"]} - near
+    assert others.count("mobilenet_v2") == sum(trial["tied"] for trial in document["methods"]) - 1
+    near = {trial["backbone"] for trial in document["methods"] if trial["tied"]}
+    worse = {trial["backbone"] for trial in document["methods"]} - near
     assert rest.startswith(
         f"{document['backbone']}; significantly worse with every method: {', '.join(worse) or 'none'}"
     )
@@ -232,8 +232,8 @@ def test_onnx_names_its_extra(photos: Path, capsys: pytest.CaptureFixture[str]) 
     run("fit", photos, *OPTIONS, "--onnx")
     path = Path("runs/fit/classifier/model.onnx")
     assert path.stat().st_size > 100_000
-    known = {each.key: each.value for each in import_module("onnx").load(path).metadata_props}
-    assert json.loads(known["classes"]) == ["dark", "light"]
+    metadata = {entry.key: entry.value for entry in import_module("onnx").load(path).metadata_props}
+    assert json.loads(metadata["classes"]) == ["dark", "light"]
     preprocessing = headstart.load_classifier("runs/fit/classifier").backbone.network(0).preprocessing
-    assert {"crop", "mean", "resize", "std"} <= known.keys()
-    assert preprocessing is None or json.loads(known["crop"]) == preprocessing.crop
+    assert {"crop", "mean", "resize", "std"} <= metadata.keys()
+    assert preprocessing is None or json.loads(metadata["crop"]) == preprocessing.crop
