@@ -94,14 +94,14 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: Neither the classifier nor its method has such an argument.
         """
-        own = {name: value for name, value in params.items() if name in self._get_param_names()}
-        for name, value in own.items():
+        own_values = {name: value for name, value in params.items() if name in self._get_param_names()}
+        for name, value in own_values.items():
             setattr(self, name, value)
-        for name in params.keys() - own.keys() - self._hyperparameters.keys():
-            known = inspect.signature(_find(self.method)).parameters
-            if name not in known:
-                raise ValueError(f"{name}: {self.method} has no such argument; it has {', '.join(known) or 'none'}")
-        self._hyperparameters |= {name: value for name, value in params.items() if name not in own}
+        for name in params.keys() - own_values.keys() - self._hyperparameters.keys():
+            arguments = inspect.signature(_find(self.method)).parameters
+            if name not in arguments:
+                raise ValueError(f"{name}: {self.method} has no such argument; it has {', '.join(arguments) or 'none'}")
+        self._hyperparameters |= {name: value for name, value in params.items() if name not in own_values}
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
@@ -128,7 +128,8 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: Features `[samples, features]`.
             y: Classes `[samples]`.
-            classes: All classes of all calls, `[classes]`; needed in the first call.
+            classes: All classes of all calls, `[classes]`; needed in the first call. Features that are large next to
+                their spread lose digits unless the first call has several samples, which show the common offset.
 
         Raises:
             ValueError: As for `fit`; or a class of `y` is not one of `classes`.

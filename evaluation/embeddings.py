@@ -122,7 +122,7 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
             computed = compute_elsewhere({name: job.request for name, job in jobs.items()}, resources)
 
     rows = {name: embed(job) for name, job in jobs.items()}
-    return {name: replace(each, computed=each.computed + computed.get(name, 0)) for name, each in rows.items()}
+    return {name: replace(stored, computed=stored.computed + computed.get(name, 0)) for name, stored in rows.items()}
 
 
 def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:

@@ -20,9 +20,9 @@ INTERVAL = (
 
 def mean_over_targets(values: Floats) -> Floats:
     """Return the mean of values `[..., t]` over the targets on which they are defined; NaN if there is none."""
-    known = np.isfinite(values)
-    count = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
+    is_finite = np.isfinite(values)
+    count = is_finite.sum(axis=-1)
+    total = np.where(is_finite, values, 0.0).sum(axis=-1)
     return np.asarray(np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0))
 
 
@@ -43,11 +43,11 @@ def over_targets(
         tested: Whether to add the p value of the test that the mean is 0.
     """
     spread = values if spread is None else spread
-    known = spread[np.isfinite(spread)]
+    finite_spread = spread[np.isfinite(spread)]
     return {
         "mean": finite(float(mean_over_targets(values))),
-        "ci95": finite_ends(mean_interval(known, *bounds)),
-        **({"p_value": p_value(known) if len(known) else None} if tested else {}),
+        "ci95": finite_ends(mean_interval(finite_spread, *bounds)),
+        **({"p_value": p_value(finite_spread) if len(finite_spread) else None} if tested else {}),
         "per_target": {target: finite(value) for target, value in zip(targets, values, strict=True)},
     }
 

@@ -114,11 +114,11 @@ def rename(results: Sequence[TransferResult], names: Mapping[str, str]) -> list[
     Raises:
         UserError: A name belongs to none of them.
     """
-    present = sorted({name for each in results for name in each.pair})
+    present = sorted({name for result in results for name in result.pair})
     if unknown := sorted(set(names) - set(present)):
         raise UserError(f"names: {', '.join(unknown)} given, but the runs are of {', '.join(present)}")
-    pairs = [[names.get(name, name) for name in each.pair] for each in results]
-    return [replace(each, source=pair[0], target=pair[1]) for each, pair in zip(results, pairs, strict=True)]
+    pairs = [[names.get(name, name) for name in result.pair] for result in results]
+    return [replace(result, source=pair[0], target=pair[1]) for result, pair in zip(results, pairs, strict=True)]
 
 
 def pair_results(results: Sequence[TransferResult]) -> PairedResults:
@@ -132,18 +132,18 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     Raises:
         UserError: The results cannot be compared, or an ordering is there twice, with two values.
     """
-    groups = grouped((remedy, (each, its)) for each in results for remedy, its in each.settings.items())
+    groups = grouped((remedy, (result, its)) for result in results for remedy, its in result.settings.items())
     for remedy, members in groups.items():
         _require_same(members, remedy)
 
     pairs: dict[Pair, dict[int, float]] = {}
-    for each in results:
-        values = pairs.setdefault(each.pair, {})
-        for ordering, value in each.values.items():
+    for result in results:
+        values = pairs.setdefault(result.pair, {})
+        for ordering, value in result.values.items():
             if values.setdefault(ordering, value) != value:
                 raise UserError(
-                    f"runs: {str(each.folder)!r} holds ordering {ordering} of {each.source} on {each.target} again, "
-                    "and differently; leave one out"
+                    f"runs: {str(result.folder)!r} holds ordering {ordering} of {result.source} on {result.target} "
+                    "again, and differently; leave one out"
                 )
     return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
 
@@ -168,10 +168,10 @@ def _show(value: object) -> str:
 def pair_warnings(results: Sequence[TransferResult]) -> dict[Pair, list[str]]:
     """Return the warnings of results by source and target."""
     warnings = {}
-    for pair, its in grouped((each.pair, each) for each in results).items():
-        only = {ordering: name for each in its for ordering, name in each.only_classes.items()}
-        orderings = {ordering for each in its for ordering in each.values}
-        others = dict.fromkeys(warning for each in its for warning in each.warnings)
+    for pair, its in grouped((result.pair, result) for result in results).items():
+        only = {ordering: name for result in its for ordering, name in result.only_classes.items()}
+        orderings = {ordering for result in its for ordering in result.values}
+        others = dict.fromkeys(warning for result in its for warning in result.warnings)
         # Where pixels have no classes, accuracies name no measure.
         warnings[pair] = [*one_class_warnings(only, len(orderings), "measure" in its[0].common), *others]
     return warnings
@@ -208,12 +208,12 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
     Raises:
         UserError: There are several kinds, or none, or a file is damaged or cannot be read.
     """
-    results = [each for folder in folders for each in (_read_ledger(folder) if is_ledger(folder) else [_read(folder)])]
-    kinds = {_trained(each): each for each in reversed(results)}
+    results = [run for folder in folders for run in (_read_ledger(folder) if is_ledger(folder) else [_read(folder)])]
+    kinds = {_trained(result): result for result in reversed(results)}
     if trained is None and len(kinds) > 1:
-        listed = " and ".join(f"of {kind} ({each})" for kind, each in sorted(kinds.items(), key=itemgetter(0)))
+        listed = " and ".join(f"of {kind} ({result})" for kind, result in sorted(kinds.items(), key=itemgetter(0)))
         raise UserError(f"trained: accuracies {listed} are given; choose by --trained")
-    selected = [each for each in results if trained in (None, _trained(each))]
+    selected = [result for result in results if trained in (None, _trained(result))]
     if not selected:
         present = f"; they are of {' and of '.join(sorted(kinds))}" if kinds else ""
         raise UserError(f"runs: no accuracy{f' of {trained}' if trained else ''} is in what is given{present}")

@@ -79,21 +79,23 @@ def broken_yaml(message: object) -> str:
 
 
 @contextmanager
-def prefix_errors(option: str, about: str | tuple[str, ...] = "") -> Iterator[None]:
+def prefix_errors(option: str, about: str | tuple[str, ...] = "", single: bool = False) -> Iterator[None]:
     """Prefix the user's mistakes in this context with the name of an option.
 
     Args:
         option: The option, such as `data.photos`. A mistake that begins with `root: ` then begins with
             `data.photos.root: `. One that begins with no argument begins with `data.photos: `.
         about: Beginnings of the messages that get the prefix; by default all of them.
+        single: Whether the option has no options of its own. `root: ` then becomes `photos: `.
     """
     try:
         yield
     except UserError as error:
         if not str(error).startswith(about):
             raise
-        join = "." if _ARGUMENT.match(str(error)) else ": "
-        raise UserError(f"{option}{join}{error}") from error
+        argument = _ARGUMENT.match(str(error))
+        text = str(error)[argument.end() :] if argument and single else str(error)
+        raise UserError(f"{option}{'.' if argument and not single else ': '}{text}") from error
 
 
 @contextmanager

@@ -182,6 +182,11 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
     return [folder / name for name in writers]
 
 
+def encode(text: str) -> bytes:
+    """Return a text in UTF-8; bytes of file names that are none are escaped as in JSON."""
+    return text.encode(errors="backslashreplace")
+
+
 def write_text(path: Path, text: str, overwrite: bool) -> None:
     """Write the one file of an option `output`; a UserError if it has other content and `overwrite` is not set."""
     require_unchanged(path, text, overwrite)
@@ -191,7 +196,7 @@ def write_text(path: Path, text: str, overwrite: bool) -> None:
 def require_unchanged(path: Path, text: str, overwrite: bool) -> None:
     """Raise a UserError if a file of an option `output` has other content and `overwrite` is not set."""
     # Reading a pipe would block.
-    if path.exists() and not overwrite and not (path.is_file() and path.read_bytes() == text.encode()):
+    if path.exists() and not overwrite and not (path.is_file() and path.read_bytes() == encode(text)):
         raise UserError(
             f"output: {str(path)!r} holds something else; choose another file, or replace it with --overwrite=true"
         )
@@ -199,7 +204,7 @@ def require_unchanged(path: Path, text: str, overwrite: bool) -> None:
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """Write texts by file name, as `write_together` does; a UserError if the folder cannot be written."""
-    writers = {name: partial(Path.write_text, data=text, encoding="utf-8", newline="") for name, text in texts.items()}
+    writers = {name: partial(Path.write_bytes, data=encode(text)) for name, text in texts.items()}
     with explain_write_errors(f"output: {str(folder)!r}", "choose another folder"):
         return write_together(folder, writers)
 

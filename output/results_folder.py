@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headstart.output.dashboard import Dashboard, RunRecord, Tables, begin_run, check_dashboard, log_files, scalars
 from headstart.output.errors import UserError, explain_write_errors
-from headstart.output.files import output_folder, write_together
+from headstart.output.files import encode, output_folder, write_together
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_written, say
 
@@ -111,7 +111,7 @@ class ResultsFolder:
             for name, figure in figures.items():
                 writers |= figure_writers(name, figure, figure_formats)
         for name, text in contents.items():
-            writers[name] = partial(Path.write_text, data=text, encoding="utf-8", newline="")
+            writers[name] = partial(Path.write_bytes, data=encode(text))
         writers[self.names[0]] = partial(_write_json, document)
 
         with self.writable():

@@ -77,8 +77,8 @@ def test_every_method_classifies_each_sample_whatever_its_company_and_goes_on_wh
         np.testing.assert_allclose(classifier.predict_proba(features[part]), chances[part], rtol=0, atol=1e-12)
 
     copy = pickle.loads(pickle.dumps(classifier))
-    for each in (classifier, copy):
-        each.partial_fit(features[:20], names[:20])
+    for fitted in (classifier, copy):
+        fitted.partial_fit(features[:20], names[:20])
     assert np.array_equal(classifier.predict_proba(features), copy.predict_proba(features))
 
 
@@ -100,8 +100,12 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "method: 'nothing' is no method on features; name one": lambda: HeadstartClassifier("nothing").fit(*samples()),
     "ridge: expected a number": lambda: HeadstartClassifier("kernel_ridge", ridge=-1).fit(*samples()),
     "rigde: there is no such option": lambda: HeadstartClassifier("kernel_ridge", rigde=1).fit(*samples()),
-    "batch_size: expected a whole number of 1 or": lambda: HeadstartClassifier(batch_size=1.5).fit(*samples()),  # type: ignore[arg-type]
-    "random_state: expected a whole number of 0": lambda: HeadstartClassifier(random_state=None).fit(*samples()),  # type: ignore[arg-type]
+    "batch_size: expected a whole number of 1 or": lambda: (
+        HeadstartClassifier().set_params(batch_size=1.5).fit(*samples())
+    ),
+    "random_state: expected a whole number of 0": lambda: (
+        HeadstartClassifier().set_params(random_state=None).fit(*samples())
+    ),
     "ridge: gaussian_discriminant_analysis has no such": lambda: HeadstartClassifier().set_params(ridge=1),
     "classes: must be passed": lambda: HeadstartClassifier().partial_fit(*samples()),
     "y: 'bee' is none of the classes": lambda: HeadstartClassifier().partial_fit(*samples(), classes=["ant"]),

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ WARNING = "warning"
 SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds", WARNING)
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
+FORMATS = "a CSV file in UTF-8, or a Parquet file with the ending .parquet"
+# What some programs write between columns in place of commas.
+SEPARATORS = {";": "semicolons", "\t": "tabs"}
 # Mistakes of a kind that a message has.
 MOST_NAMED = 3
 
@@ -46,9 +49,18 @@ def finite_number(text: str, name: str) -> float:
 
 def refuse(kind: str, entries: Sequence[str], hint: str = "", option: str = "table") -> None:
     """Raise a UserError of one line with the first mistakes of a kind, if there are any."""
-    if entries:
+    refuse_kinds({kind: entries}, hint, option)
+
+
+def refuse_kinds(mistakes: Mapping[str, Sequence[str]], hint: str = "", option: str = "table") -> None:
+    """Raise a UserError of one line with the first mistakes of all kinds that have any."""
+    parts = []
+    for kind, entries in mistakes.items():
         more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
-        raise UserError(f"{option}: {len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}{hint}")
+        if entries:
+            parts.append(f"{len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}")
+    if parts:
+        raise UserError(f"{option}: {'; '.join(parts)}{hint}")
 
 
 def read_frame(option: str, path: Path) -> pd.DataFrame:
@@ -59,9 +71,8 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         path: CSV or Parquet file.
 
     Raises:
-        UserError: The file cannot be read, has a column twice, or rows of another length.
+        UserError: The file cannot be read, has other separators, a column twice, or rows of another length.
     """
-    kind = "Parquet file" if path.suffix == ".parquet" else "CSV file in UTF-8"
     try:
         if path.suffix == ".parquet":
             return _read_parquet(path)
@@ -71,10 +82,14 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
             lines = [(reader.line_num, [text.strip() for text in row]) for row in reader if row]
     except ImportError as error:
         raise UserError(f"{option}: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
+    except FileNotFoundError as error:
+        raise UserError(f"{option}: there is no file {str(path)!r}; give {FORMATS}") from error
     except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); give a {kind}") from error
+        raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); give {FORMATS}") from error
 
     header = lines[0][1] if lines else []
+    if len(header) == 1 and (others := [name for mark, name in SEPARATORS.items() if mark in header[0]]):
+        raise UserError(f"{option}: {str(path)!r} has {others[0]} between its columns; write commas")
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
         raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")

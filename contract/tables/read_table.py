@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headstart.contract.tables.csv_tables import MOST_NAMED, refuse
+from headstart.contract.tables.csv_tables import MOST_NAMED, refuse, refuse_kinds
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
 from headstart.contract.tables.rows import Missing, TableLayout, read_rows
 from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
@@ -117,13 +117,13 @@ def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def _out_of_range(rows: pd.DataFrame) -> list[str]:
     """Return a warning about performances outside of 0 to 1, or 0 to 100, where most of them are."""
-    known = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
+    measured = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
     for most in (1, 100):
-        outside = known[(known["performance"] < 0) | (known["performance"] > most * (1 + ROUNDING))]
-        if len(outside) < len(known) / 2:
+        outside = measured[(measured["performance"] < 0) | (measured["performance"] > most * (1 + ROUNDING))]
+        if len(outside) < len(measured) / 2:
             named = [
-                f"{each.performance:g} on row {each.row} (source {each.source!r}, target {each.target!r})"
-                for each in outside[:MOST_NAMED].itertuples()
+                f"{row.performance:g} on row {row.row} (source {row.source!r}, target {row.target!r})"
+                for row in outside[:MOST_NAMED].itertuples()
             ]
             more = f" and {len(outside) - MOST_NAMED:,} more" if len(outside) > MOST_NAMED else ""
             warning = f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are: "
@@ -173,8 +173,8 @@ def _arrays(rows: pd.DataFrame, names: tuple[Sequence[str], ...]) -> tuple[Float
         np.full([len(its) for its in names[1:]], np.nan),
     )
     scores[at] = rows["score"]
-    known = rows["performance"].notna().to_numpy()
-    performances[at[1][known], at[2][known]] = rows["performance"][known]
+    is_known = rows["performance"].notna().to_numpy()
+    performances[at[1][is_known], at[2][is_known]] = rows["performance"][is_known]
     return scores, performances
 
 
@@ -194,16 +194,16 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     """Raise a UserError if scores `[m, n, t]` or performances `[n, t]` are missing."""
     metrics, sources, targets = names
     gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
-    hint = ", or choose metrics that have them" if metrics[0] else ""
-    refuse("missing cells", gaps, f"; complete them{hint}, or choose --missing=complete|pairwise")
     unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
-    refuse("missing performances", unknown, "; complete them, or choose --missing=complete|pairwise")
+    hint = ", or choose metrics that have them" if gaps and metrics[0] else ""
+    mistakes = {"missing cells": gaps, "missing performances": unknown}
+    refuse_kinds(mistakes, f"; complete them{hint}, or choose --missing=complete|pairwise")
 
 
 def _warnings(rows: pd.DataFrame) -> list[str]:
     """Return the warnings of performances, each once."""
     warned = rows[rows["warning"] != ""].drop_duplicates(["source", "target"], keep="last")
-    return [f"WARNING: {each.source} on {each.target}: {each.warning}" for each in warned.itertuples()]
+    return [f"WARNING: {row.source} on {row.target}: {row.warning}" for row in warned.itertuples()]
 
 
 def _digest(files: Mapping[str, Path]) -> str:

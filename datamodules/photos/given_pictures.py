@@ -66,7 +66,7 @@ def read_pictures(
     """
     if isinstance(photos, Pictures):
         return photos
-    with prefix_errors(option):
+    with prefix_errors(option, single=True):
         given = str(photos) if isinstance(photos, Path) else photos
         if not isinstance(given, str) and any(isinstance(each, np.ndarray) for each in given):
             return _Arrays([np.asarray(each) for each in given])

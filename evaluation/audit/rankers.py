@@ -194,7 +194,7 @@ def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
 
     def describe(values: Floats, in_resamples: Floats, differences: bool = False) -> dict[str, Any]:
         columns = zip(values.T, in_resamples.transpose(2, 0, 1), strict=True)
-        spread = np.stack([respread(*each, counts) for each in columns], axis=1)
+        spread = np.stack([respread(*pair, counts) for pair in columns], axis=1)
         return by_measure(values, targets, spread, differences)
 
     beyond = zip(rest, given_mean_rank(table, rankers), strict=True)

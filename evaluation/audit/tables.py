@@ -87,8 +87,8 @@ def ranker_table(document: Document, titles: Mapping[str, str] | None = None) ->
     titles = titles or ranker_titles(document)
     rows = [["ranker", *(measure.title for measure in EVALUATION_MEASURES.values())]]
     for name, summaries in document["rankers"].items():
-        marks = {each: _mark(best, name) for each, best in document["best"].items()}
-        rows.append([titles[name], *(with_interval(summaries[each]) + marks[each] for each in EVALUATION_MEASURES)])
+        marks = {key: _mark(best, name) for key, best in document["best"].items()}
+        rows.append([titles[name], *(with_interval(summaries[key]) + marks[key] for key in EVALUATION_MEASURES)])
     return rows
 
 
@@ -112,9 +112,9 @@ def _beyond_table(document: Document, titles: Mapping[str, str]) -> Cells:
 def _left_out_table(left_out: Document, titles: Mapping[str, str], escape: Escape) -> Cells:
     rows = [["ranker", "lowest", "without", "highest", "without"]]
     for name, measures in left_out.items():
-        means = {each: value for each, value in measures["weighted_kendall"].items() if value is not None}
+        means = {part: value for part, value in measures["weighted_kendall"].items() if value is not None}
         ends = [min(means, key=means.__getitem__), max(means, key=means.__getitem__)] if means else []
-        cells = [cell for each in ends for cell in (format_number(means[each], ".3f"), escape(each))]
+        cells = [cell for part in ends for cell in (format_number(means[part], ".3f"), escape(part))]
         rows.append([titles[name], *(cells or ["–"] * 4)])
     return rows
 

@@ -72,8 +72,8 @@ def describe(labelled: LabelledPhotos, assessment: Assessment, names: Sequence[s
         "folds": assessment.folds,
         "splits": assessment.splits,
         "methods": [
-            {"backbone": names[index], "method": METHODS[each.name].name, "accuracy": float(accuracy), "tied": is_tied}
-            for (index, each), accuracy, is_tied in zip(
+            {"backbone": names[index], "method": METHODS[trial.name].name, "accuracy": float(accuracy), "tied": is_tied}
+            for (index, trial), accuracy, is_tied in zip(
                 assessment.methods, assessment.correct.mean(1), tied, strict=True
             )
         ],
@@ -168,14 +168,14 @@ def photo_table(labelled: LabelledPhotos, assessment: Assessment) -> tuple[list[
 def method_rows(document: Mapping[str, Any]) -> Cells:
     """Return the table of methods, the best first."""
     rows = [["method", "left-out accuracy", "significantly worse"]]
-    for each in sorted(document["methods"], key=lambda each: -each["accuracy"]):
-        rows.append([_name(document, each), f"{each['accuracy']:.1%}", "" if each["tied"] else "yes"])
+    for trial in sorted(document["methods"], key=lambda trial: -trial["accuracy"]):
+        rows.append([_name(document, trial), f"{trial['accuracy']:.1%}", "" if trial["tied"] else "yes"])
     return rows
 
 
 def _name(document: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
     """Return the name of a method, with its backbone where there are several."""
-    several = len({each["backbone"] for each in document["methods"]}) > 1
+    several = len({method["backbone"] for method in document["methods"]}) > 1
     return f"{trial['method']} ({trial['backbone']})" if several else str(trial["method"])
 
 
@@ -183,8 +183,8 @@ def curve_rows(document: Mapping[str, Any]) -> Cells:
     """Return the table of the learning curve."""
     classes = len(document["classes"])
     rows = [["labels", "per class", "accuracy"]]
-    for each in document["curve"]:
-        rows.append([str(each["labels"]), f"{each['labels'] / classes:g}", f"{each['accuracy']:.1%}"])
+    for point in document["curve"]:
+        rows.append([str(point["labels"]), f"{point['labels'] / classes:g}", f"{point['accuracy']:.1%}"])
     return rows
 
 
@@ -192,11 +192,11 @@ def expected_rows(document: Mapping[str, Any]) -> Cells:
     """Return the table of the expected accuracy with all labels, and of its forecast with more."""
     classes, expected = len(document["classes"]), document["expected_accuracy"]
     rows = [["labels", "per class", "expected accuracy"]]
-    forecasts = [(each, f" forecast, {each['level']:.0%}") for each in document["forecast"]]
-    for each, kind in [({**expected, "labels": document["photos"]}, ""), *forecasts]:
-        low, high = each["interval"]
-        per_class = f"{round(each['labels'] / classes, 1):g}"
-        rows.append([str(each["labels"]), per_class, f"{each['estimate']:.1%} [{low:.0%}, {high:.0%}]{kind}"])
+    forecasts = [(point, f" forecast, {point['level']:.0%}") for point in document["forecast"]]
+    for point, kind in [({**expected, "labels": document["photos"]}, ""), *forecasts]:
+        low, high = point["interval"]
+        per_class = f"{round(point['labels'] / classes, 1):g}"
+        rows.append([str(point["labels"]), per_class, f"{point['estimate']:.1%} [{low:.0%}, {high:.0%}]{kind}"])
     return rows
 
 
@@ -205,7 +205,7 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     expected = document["expected_accuracy"]
     low, high = expected["interval"]
     trial = {"method": document["method"], "backbone": document["backbone"]}
-    tied = [_name(document, each) for each in document["methods"] if each["tied"]]
+    tied = [_name(document, method) for method in document["methods"] if method["tied"]]
     others = [name for name in tied if name != _name(document, trial)]
     accuracy = document["calibration"]["accuracy"]
     is_short = len(document["curve"]) < 2
@@ -227,9 +227,9 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
 
 def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield which backbone is recommended, and of which all methods are significantly worse, if there are several."""
-    backbones = dict.fromkeys(each["backbone"] for each in document["methods"])
+    backbones = dict.fromkeys(trial["backbone"] for trial in document["methods"])
     if len(backbones) > 1:
-        near = {each["backbone"] for each in document["methods"] if each["tied"]}
+        near = {trial["backbone"] for trial in document["methods"] if trial["tied"]}
         worse = [name for name in backbones if name not in near]
         yield (
             f"recommended backbone: {document['backbone']}; significantly worse with every method: "
@@ -256,19 +256,19 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on confused classes, labels that look wrong, and copies."""
     if document["confused"]:
         pairs = [
-            f"{each['class']} as {each['taken_for']} {each['share']:.0%}"
-            for each in document["confused"][:QUOTED_PAIRS]
+            f"{pair['class']} as {pair['taken_for']} {pair['share']:.0%}"
+            for pair in document["confused"][:QUOTED_PAIRS]
         ]
         yield f"most often confused: {', '.join(pairs)}"
 
     doubtful = [
-        f"{each['photo']} ({each['label']}, predicted {each['predicted']})" for each in document["doubtful_labels"]
+        f"{photo['photo']} ({photo['label']}, predicted {photo['predicted']})" for photo in document["doubtful_labels"]
     ]
     quoted = f"{len(doubtful)}: {', '.join(doubtful[:QUOTED])}; see photos.csv"
     yield f"labels that look wrong: {quoted if doubtful else 'none'}"
 
-    copies = [" = ".join(names) for names in document["repeated"]] + [" ~ ".join(each) for each in document["alike"]]
-    yield f"duplicates, counted once: {len(copies)}" + "".join(f"; {each}" for each in copies[:QUOTED])
+    copies = [" = ".join(names) for names in document["repeated"]] + [" ~ ".join(names) for names in document["alike"]]
+    yield f"duplicates, counted once: {len(copies)}" + "".join(f"; {copy}" for copy in copies[:QUOTED])
 
 
 def markdown_page(document: Mapping[str, Any]) -> str:
@@ -291,9 +291,9 @@ def markdown_page(document: Mapping[str, Any]) -> str:
 
     if document["doubtful_labels"]:
         doubtful = [["photo", "label", "predicted", "probability of the label"]]
-        for each in document["doubtful_labels"]:
-            names = [escape_markdown(each[key]) for key in ("photo", "label", "predicted")]
-            doubtful.append([*names, f"{each['probability_of_label']:.3f}"])
+        for photo in document["doubtful_labels"]:
+            names = [escape_markdown(photo[key]) for key in ("photo", "label", "predicted")]
+            doubtful.append([*names, f"{photo['probability_of_label']:.3f}"])
         tables.append(("Labels that look wrong", "", doubtful))
 
     title = f"Classifier for {escape_markdown(str(document['dataset']))}"

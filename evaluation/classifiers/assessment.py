@@ -149,7 +149,7 @@ def try_left_out(backbones: Sequence[Labelled], seed: int) -> Assessment:
     for _, method in methods:
         logits = method.predict_folds(assigned).numpy()[:, scored]
         predictions.append(Predictions(logits.reshape(len(every), -1), every, splits))
-    correct, losses = (np.stack(parts) for parts in zip(*(each.by_sample() for each in predictions), strict=True))
+    correct, losses = (np.stack(parts) for parts in zip(*(its.by_sample() for its in predictions), strict=True))
 
     # The growth of accuracy, from half of the folds to all but one.
     chosen, fewer = choose_method(correct, losses), max(1, (folds - 1) // 2)
@@ -234,7 +234,7 @@ def forecast_rows(
         estimate, intervals = middle.at(times)
         error = np.log(1 - estimate)
         reach = np.log(1 - np.array(intervals[LEVEL])) - error
-        moved = np.log(1 - np.array([each.at(times)[0] for each in others])) - error
+        moved = np.log(1 - np.array([curve.at(times)[0] for curve in others])) - error
         ends = accuracy_of(error + np.hypot(reach, SHARE * moved) * [1, -1])
         rows.append({"labels": times * labels, "estimate": estimate, "interval": ends.tolist(), "level": LEVEL})
     return rows

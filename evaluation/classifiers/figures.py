@@ -21,21 +21,21 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         curve, matrix = figure.subplots(1, 2)
         points = document["curve"]
         style, expected = LINE_STYLES[0], document["expected_accuracy"]
-        interval = [100 * each for each in expected["interval"]]
+        interval = [100 * end for end in expected["interval"]]
 
-        accuracies = [100 * each["accuracy"] for each in points]
+        accuracies = [100 * point["accuracy"] for point in points]
         curve.plot(
-            [each["labels"] for each in points], accuracies, color=style.colour, marker=style.marker, markersize=4
+            [point["labels"] for point in points], accuracies, color=style.colour, marker=style.marker, markersize=4
         )
         curve.plot([document["photos"]] * 2, interval, color=style.colour, label="expected of all labels, 95 %")
         curve.plot(document["photos"], 100 * expected["estimate"], "o", color="white", markeredgecolor=style.colour)
 
         forecast, other = document["forecast"], LINE_STYLES[1]
-        ends = 100 * np.array([each["interval"] for each in forecast]).reshape(-1, 2).T
+        ends = 100 * np.array([point["interval"] for point in forecast]).reshape(-1, 2).T
         if forecast:
-            estimates = 100 * np.array([each["estimate"] for each in forecast])
+            estimates = 100 * np.array([point["estimate"] for point in forecast])
             look = {"color": other.colour, "ls": ":", "marker": other.marker, "label": "forecast, 80 %"}
-            curve.errorbar([each["labels"] for each in forecast], estimates, abs(ends - estimates), **look)
+            curve.errorbar([point["labels"] for point in forecast], estimates, abs(ends - estimates), **look)
         curve.legend(fontsize="small", loc="lower right")
         curve.set_xscale("log", base=2)
         curve.xaxis.set_major_formatter("{x:g}")

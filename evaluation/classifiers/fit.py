@@ -115,12 +115,12 @@ def fit(
     _require_apart(results.path, photos, labelled.photos)
     listed = len(labelled.photos)
     require_memory("orderings", f"{orderings:,} orderings of {listed:,} photos", BYTES_PER_PHOTO * orderings * listed)
-    specs = [_spec(each) for each in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
+    specs = [_spec(option) for option in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     labelled, embedded, samples = _embed(labelled, specs, features, int(seed), near_duplicates)
 
     made_from = {
         "photos_sha256": labelled.photos.fingerprint(),
-        "weights_sha256": [each.digest for each in embedded],
+        "weights_sha256": [embedding.digest for embedding in embedded],
         "orderings": int(orderings),
         "seed": int(seed),
         "near_duplicates": near_duplicates,
@@ -132,7 +132,7 @@ def fit(
         "schema_version": 1,
         **describe(labelled, assessment, _names(specs)),
         **made_from,
-        "backbones": [asdict(each) for each in specs],
+        "backbones": [asdict(spec) for spec in specs],
         "seconds": time.perf_counter() - start,
     }
 
@@ -180,8 +180,8 @@ def _embed(
     labelled, remaining = select(labelled, thumbnails, embedded[0].unreadable)
     labels, classes = torch.from_numpy(labelled.photos.labels), len(labelled.photos.classes)
     samples = []
-    for each in embedded:
-        vectors, head, bias = torch.from_numpy(each.features), each.backbone.source_head, each.backbone.source_bias
+    for rows in embedded:
+        vectors, head, bias = torch.from_numpy(rows.features), rows.backbone.source_head, rows.backbone.source_bias
         samples.append(Labelled(vectors[remaining], labels, classes, head, bias, seed).without_offset())
     return labelled, embedded, samples
 
@@ -203,7 +203,7 @@ def _spec(option: BackboneSpec | str) -> BackboneSpec:
     content = content[0] if isinstance(content, list) and len(content) == 1 else content
     if isinstance(content, str):
         return BackboneSpec(content)
-    keys = ", ".join(each.name for each in fields(BackboneSpec))
+    keys = ", ".join(field.name for field in fields(BackboneSpec))
     raise UserError(
         f"backbones: {option!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}' ({keys})"
     )
@@ -225,7 +225,7 @@ def _naming_backbones(spec: BackboneSpec) -> Iterator[None]:
 
 def _names(specs: Sequence[BackboneSpec]) -> list[str]:
     """Return names of backbones; those of one name and weights are numbered by their order."""
-    names = [f"{each.name}, {Path(plain_weights(each.weights)).name}" for each in specs]
+    names = [f"{spec.name}, {Path(plain_weights(spec.weights)).name}" for spec in specs]
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 

@@ -61,8 +61,9 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> LabelledPhotos:
         UserError: There are none, or fewer than two classes.
     """
     if (photos is None) != demo:
-        raise UserError("photos: give a folder with one folder of photos per class, or --demo=true, and not both")
-    with prefix_errors("photos"):
+        needed = "give a folder with one folder of photos per class, or --demo=true"
+        raise UserError(f"photos: {needed}{', and not both' if demo else ''}")
+    with prefix_errors("photos", single=True):
         name, listed = _list(photos, cache) if photos else (DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train())
         require_classes(listed, "labelled")
         listed.digests(cache)

@@ -61,7 +61,7 @@ def predict(
     of_classes = [f"probability of {name}" for name in fitted.classes] if probabilities == "all" else []
     rows = []
     for index, (name, chosen_class) in enumerate(zip(names, best.tolist(), strict=True)):
-        shares = [f"{each:.4f}" for each in values[index]]
+        shares = [f"{share:.4f}" for share in values[index]]
         row = [fitted.classes[chosen_class], shares[chosen_class], *(shares if of_classes else [])]
         rows.append([name, *([""] * len(row) if index in unreadable else row)])
     write_text(path, csv_text([*COLUMNS, *of_classes], rows), overwrite)

@@ -84,8 +84,8 @@ def forecast(
     report, figures = {f"{NAME}.md": _report(document)}, {NAME: plot_forecast(document)}
     results.write(document, {NAME: _table(document)}, report, figures, figure_formats)
 
-    for each in described if len(described) <= MOST_PRINTED else []:
-        print_table(f"{each['name']}\n{_criterion(each)}", _rows(each), CAPTION)
+    for setting in described if len(described) <= MOST_PRINTED else []:
+        print_table(f"{setting['name']}\n{_criterion(setting)}", _rows(setting), CAPTION)
     print_lines(_remarks(document))
     results.print_written()
     return document
@@ -109,7 +109,7 @@ def forecast_setting(setting: Setting, labels: int) -> dict[str, Any]:
         raise UserError("labels: a ledger alone does not say how many classes there are; give the folder of a run, too")
 
     # None where most orderings have not met the criterion yet.
-    met_at = [finite(each) for each in np.median(curves.samples_to_criterion()[0], axis=1)]
+    met_at = [finite(samples) for samples in np.median(curves.samples_to_criterion()[0], axis=1)]
     methods = [
         _describe(name, met, traces, curves, len(classes), _shipped_name(name, setting.method_keys[name]))
         for name, met, traces in zip(curves.methods, met_at, curves.accuracy, strict=True)
@@ -128,7 +128,7 @@ def forecast_setting(setting: Setting, labels: int) -> dict[str, Any]:
         "orderings": len(curves.orderings),
         **curves.criterion,
         "warnings": [*setting.warnings, *warnings],
-        "methods": sorted(methods, key=lambda each: -each["accuracy"]),
+        "methods": sorted(methods, key=lambda method: -method["accuracy"]),
     }
 
 
@@ -188,8 +188,8 @@ def _as_json(intervals: Mapping[float, Sequence[Any]]) -> dict[str, list[Any]]:
 def _report(document: Mapping[str, Any]) -> str:
     """Return the report in Markdown."""
     tables = [
-        (escape_markdown(each["name"]), "", [[escape_markdown(cell) for cell in row] for row in _rows(each)])
-        for each in document["settings"]
+        (escape_markdown(setting["name"]), "", [[escape_markdown(cell) for cell in row] for row in _rows(setting)])
+        for setting in document["settings"]
     ]
     return markdown_report("Forecast", escape_markdown(f"{CAPTION}."), _remarks(document), tables)
 
@@ -200,28 +200,30 @@ def _criterion(setting: Mapping[str, Any]) -> str:
 
 
 def _remarks(document: Mapping[str, Any]) -> list[str]:
-    remarks = [f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]]
-    unknown = {each["name"] for of in document["settings"] for each in of["methods"] if not each["is_known_method"]}
+    remarks = [f"left out: {entry['setting']} ({entry['reason']})" for entry in document["left_out"]]
+    unknown = {
+        method["name"] for part in document["settings"] for method in part["methods"] if not method["is_known_method"]
+    }
     if unknown:
         names = ", ".join(sorted(unknown))
         remarks.append(f"The suite has no curves of {names}: the intervals are the widest of all methods.")
     shares = document["coverage"]
     return [
         *remarks,
-        *[f"WARNING: {each['name']}: {warning}" for each in document["settings"] for warning in each["warnings"]],
-        *[f"On data sets left out, {shares[each]:.0%} of {float(each):.0%} intervals held." for each in shares],
+        *[f"WARNING: {part['name']}: {warning}" for part in document["settings"] for warning in part["warnings"]],
+        *[f"On data sets left out, {shares[level]:.0%} of {float(level):.0%} intervals held." for level in shares],
     ]
 
 
 def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
     """Return the header and a row for each method."""
     now = setting["methods"][0]["labels"]
-    later = [str(each["labels"]) for each in setting["methods"][0]["later"]]
-    rows = [["method", f"at {now}", *(f"at {each}" for each in later), "samples"]]
-    for each in setting["methods"]:
-        percent = [[100 * value for value in (row["accuracy"], *row["intervals"][SHOWN])] for row in each["later"]]
+    later = [str(row["labels"]) for row in setting["methods"][0]["later"]]
+    rows = [["method", f"at {now}", *(f"at {labels}" for labels in later), "samples"]]
+    for method in setting["methods"]:
+        percent = [[100 * value for value in (row["accuracy"], *row["intervals"][SHOWN])] for row in method["later"]]
         cells = [f"{value:.0f} [{low:.0f}, {high:.0f}]" for value, low, high in percent]
-        rows.append([each["name"], f"{100 * each['accuracy']:.0f}", *cells, _samples(each)])
+        rows.append([method["name"], f"{100 * method['accuracy']:.0f}", *cells, _samples(method)])
     return rows
 
 
@@ -237,14 +239,14 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """Return the columns of the CSV file, and a row for each method and number of labels of every setting."""
     ends = [f"{side}_{level}" for level in LEVELS for side in ("low", "high")]
     columns = ["setting", "method", "known", "accuracy_known", "labels", "accuracy", *ends, "met_at"]
-    columns += [f"samples_{each}" for each in ends]
+    columns += [f"samples_{end}" for end in ends]
     rows = []
     for setting in document["settings"]:
-        for each in setting["methods"]:
-            met = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
-            samples = [each["met_at"], *(end for level in LEVELS for end in met[level])]
-            for later in each["later"]:
-                row = [setting["name"], each["name"], each["labels"], each["accuracy"], later["labels"]]
+        for method in setting["methods"]:
+            met = method["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
+            samples = [method["met_at"], *(end for level in LEVELS for end in met[level])]
+            for later in method["later"]:
+                row = [setting["name"], method["name"], method["labels"], method["accuracy"], later["labels"]]
                 row += [later["accuracy"], *(end for level in LEVELS for end in later["intervals"][level]), *samples]
                 rows.append([escape_cell(value) for value in row])
     return columns, rows
@@ -264,10 +266,10 @@ def plot_forecast(document: Mapping[str, Any]) -> Figure:
         panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
         for axes, setting in zip(panels.flat, settings, strict=False):
             best = setting["methods"][0]
-            labels = [best["labels"], *(each["labels"] for each in best["later"])]
-            accuracies = np.array([best["accuracy"], *(each["accuracy"] for each in best["later"])])
+            labels = [best["labels"], *(row["labels"] for row in best["later"])]
+            accuracies = np.array([best["accuracy"], *(row["accuracy"] for row in best["later"])])
             for level, shade in (("0.95", 0.15), ("0.8", 0.3)):
-                ends = np.array([[best["accuracy"]] * 2, *(each["intervals"][level] for each in best["later"])])
+                ends = np.array([[best["accuracy"]] * 2, *(row["intervals"][level] for row in best["later"])])
                 look = {"alpha": shade, "color": LINE_STYLES[2].colour, "lw": 0}
                 axes.fill_between(labels, *(100 * ends.T), label=f"{100 * float(level):.0f} % interval", **look)
 

@@ -49,7 +49,7 @@ def published(
         The content of audit.json, and the `warnings` about the files and figures, by the names of the tables.
     """
     if list or name is None:
-        print_lines(line for each, table in TABLES.items() for line in _describe(each, table))
+        print_lines(line for key, table in TABLES.items() for line in _describe(key, table))
         return {}
     if name not in (*TABLES, ALL):
         raise UserError(f"name: {name!r} is no published table; there are {', '.join(TABLES)}, and {ALL}")
@@ -60,10 +60,10 @@ def published(
         )
 
     documents = {}
-    for each in TABLES if name == ALL else [name]:
-        folder = output_folder("output", str(Path(output) / each))
+    for key in TABLES if name == ALL else [name]:
+        folder = output_folder("output", str(Path(output) / key))
         options = {"figure_formats": figure_formats, "logger": logger, "overwrite": overwrite}
-        documents[each] = _audit(TABLES[each], local, folder, **options)
+        documents[key] = _audit(TABLES[key], local, folder, **options)
     if name == ALL:
         write_static_order(documents, Path(output), figure_formats, overwrite)
     return documents

@@ -84,7 +84,7 @@ def _find(name: str, options: Mapping[str, Any]) -> tuple[str, TransferabilityMe
         try:
             TypeAdapter(hints.get(option, Any)).validate_python(value, strict=True)
         except ValidationError as error:
-            reason = " or ".join(dict.fromkeys(each["msg"] for each in error.errors()))
+            reason = " or ".join(dict.fromkeys(detail["msg"] for detail in error.errors()))
             raise UserError(f"metrics: {name}: {option} is {value!r}: {reason}") from error
 
     changed = {option: value for option, value in sorted(options.items()) if not _is_default(value, defaults[option])}

@@ -70,8 +70,8 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                 raise UserError("no pixel of its label maps has a class")
 
             title = f"pixels of {target.name}"
-            given = (network, photos.rows, classes, settings, per_photo, seed, title)
-            table.compute_once(sample, lambda: (*compute_pixels(*given), {}))
+            arguments = (network, photos.rows, classes, settings, per_photo, seed, title)
+            table.compute_once(sample, lambda: (*compute_pixels(*arguments), {}))
             stored_rows = table.find(sample)
         stored = stored_rows.gather()
 

@@ -96,12 +96,12 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
         None where a source has no interval, or there is one source alone.
     """
     by_source = {source: by_metric[metric] for source, by_metric in scores.items()}
-    known = {source: score.value for source, score in by_source.items() if score.value is not None and score.left_out}
-    if len(known) < max(len(scores), 2):
+    scored = {source: score.value for source, score in by_source.items() if score.value is not None and score.left_out}
+    if len(scored) < max(len(scores), 2):
         return None
-    names = sorted(known, key=lambda source: -known[source])
+    names = sorted(scored, key=lambda source: -scored[source])
     left_out, starts = (np.array([getattr(by_source[name], kind) for name in names]) for kind in ("left_out", "starts"))
-    return Certainty(names, significant_differences(np.array([known[name] for name in names]), left_out, starts))
+    return Certainty(names, significant_differences(np.array([scored[name] for name in names]), left_out, starts))
 
 
 def describe_first(
@@ -271,5 +271,5 @@ class RankedSources(ScoredCandidates):
 
 def describe_ranking(results: Sequence[RankedSources]) -> dict[str, Any]:
     """Return the sources of all targets, ranked, as JSON values by target."""
-    described = {each.target.name: each.describe() for each in results}
+    described = {result.target.name: result.describe() for result in results}
     return {key: {name: its[key] for name, its in described.items()} for key in next(iter(described.values()))}

@@ -61,7 +61,7 @@ def compute_pixels(
                 photo_labels = labels[photo][None]
                 if (photo_labels != NO_CLASS).any():
                     sample = sample_pixels(features[None], photo_labels, per_photo, NO_CLASS, generator, counts)
-                    pixels, classes = (torch.as_tensor(each, device=device) for each in sample)
+                    pixels, classes = (torch.as_tensor(array, device=device) for array in sample)
                     parts.append(_with_logits(backbone, pixels, classes, photo))
             progress.advance(len(some))
     return np.concatenate(parts)[None], {"width": backbone.width, "weights": backbone.digest()}

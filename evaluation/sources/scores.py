@@ -122,17 +122,17 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
 
 def _with_left_out(score: Score, without: list[Score]) -> Score:
     """Add the scores without each part to a score, or none of them where one is missing."""
-    score = replace(score, left_out_seconds=sum(each.seconds for each in without))
-    for part, each in enumerate(without, 1):
-        if each.reason:
-            return replace(score, uncertain=f"without part {part} of the photos: {each.reason}")
-    if without and all(each.at_bound for each in without):
+    score = replace(score, left_out_seconds=sum(other.seconds for other in without))
+    for part, other in enumerate(without, 1):
+        if other.reason:
+            return replace(score, uncertain=f"without part {part} of the photos: {other.reason}")
+    if without and all(other.at_bound for other in without):
         return replace(score, uncertain=AT_BOUND)
     if without and len(score.starts) == 1:
         return replace(score, uncertain=ONE_START)
     if score.terms:
-        return replace(score, left_out_terms=tuple(each.terms for each in without))
-    return replace(score, left_out=tuple(each.value for each in without if each.value is not None))
+        return replace(score, left_out_terms=tuple(other.terms for other in without))
+    return replace(score, left_out=tuple(other.value for other in without if other.value is not None))
 
 
 def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]]) -> dict[str, dict[str, Score]]:
@@ -146,21 +146,21 @@ def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]])
     for name, metric in metrics.items():
         if metric.combine is None:
             continue
-        known = {source: by_metric[name] for source, by_metric in scores.items() if by_metric[name].terms}
-        if len(known) < 2:
-            for source, score in known.items():
+        with_terms = {source: by_metric[name] for source, by_metric in scores.items() if by_metric[name].terms}
+        if len(with_terms) < 2:
+            for source, score in with_terms.items():
                 compared[source][name] = replace(score, reason=ALONE)
             continue
 
-        terms = np.array([score.terms for score in known.values()])
+        terms = np.array([score.terms for score in with_terms.values()])
         values = metric.combine(terms)
         # [sources, parts], on the scale of all photos. On a scale of its own, each part would score the best source 1
         # and the worst 0, without any uncertainty. No source is compared where terms of one source are missing.
-        parts = np.empty((len(known), 0))
-        if all(score.left_out_terms for score in known.values()):
-            left_out = np.array([score.left_out_terms for score in known.values()])
+        parts = np.empty((len(with_terms), 0))
+        if all(score.left_out_terms for score in with_terms.values()):
+            left_out = np.array([score.left_out_terms for score in with_terms.values()])
             parts = metric.combine(left_out.swapaxes(0, 1), terms).T
-        for (source, score), value, without in zip(known.items(), values.tolist(), parts.tolist(), strict=True):
+        for (source, score), value, without in zip(with_terms.items(), values.tolist(), parts.tolist(), strict=True):
             compared[source][name] = replace(score, value=value, left_out=tuple(without))
 
     return compared

@@ -150,13 +150,13 @@ def transferability(
         "total_seconds": time.perf_counter() - start,
     }
 
-    table = SOURCE_COLUMNS, [row for each in ranked for row in each.rows(target=each.target.name)]
+    table = SOURCE_COLUMNS, [row for result in ranked for row in result.rows(target=result.target.name)]
     results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
 
     print_source_ranking(ranked)
     results.print_written()
     title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(used_metrics)} metrics"
-    ranks = [[each.target.name, *row] for each in ranked for row in each.ranking.mean_ranks.items()]
+    ranks = [[result.target.name, *row] for result in ranked for row in result.ranking.mean_ranks.items()]
     tables = {"scores": table, "mean_ranks": (("target", "source", "mean rank"), ranks)}
     results.publish("transferability", title, {**made_with, **config}, document, tables)
     return document
@@ -200,13 +200,13 @@ def _score(
             inputs = Inputs(found.features, found.labels, found.logits, seed, facts[source])
             parts = found.divide(resamples, seed)
             identity = stored.identity(inputs, parts)
-            known = stored.find(identity, list(metrics))
-            progress.advance(len(known) * (int(parts.max()) + 2))
+            stored_scores = stored.find(identity, list(metrics))
+            progress.advance(len(stored_scores) * (int(parts.max()) + 2))
 
-            missing = {name: metric for name, metric in metrics.items() if name not in known}
+            missing = {name: metric for name, metric in metrics.items() if name not in stored_scores}
             computed = score_source(missing, inputs, parts, progress) if missing else {}
             stored.keep(identity, computed)
-            scores[target, source] = {name: {**known, **computed}[name] for name in metrics}
+            scores[target, source] = {name: {**stored_scores, **computed}[name] for name in metrics}
     return scores
 
 

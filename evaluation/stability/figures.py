@@ -69,9 +69,9 @@ def _plot_scatter(study: Study) -> Figure:
     order = np.random.default_rng(0).permutation(len(points))
     for (first, second), axes in zip(pairs, grid.flat, strict=False):
         for marker in np.unique(markers):
-            chosen = order[markers[order] == marker]
-            style: dict[str, Any] = {"c": colours[chosen], "marker": str(marker), "s": 6, "alpha": 0.5, "linewidths": 0}
-            axes.scatter(points[chosen, first], points[chosen, second], **style)
+            rows = order[markers[order] == marker]
+            style: dict[str, Any] = {"c": colours[rows], "marker": str(marker), "s": 6, "alpha": 0.5, "linewidths": 0}
+            axes.scatter(points[rows, first], points[rows, second], **style)
         _finish(axes, study, (first, second), _limits(values), side)
     for axes in grid.flat[len(pairs) :]:
         axes.set_axis_off()
@@ -115,10 +115,10 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
 
 
 def _limits(values: Floats) -> tuple[float, float]:
-    known = values[np.isfinite(values)]
-    if not len(known):
+    finite_values = values[np.isfinite(values)]
+    if not len(finite_values):
         return -1.0, 1.0
-    low, high = float(known.min()), float(known.max())
+    low, high = float(finite_values.min()), float(finite_values.max())
     margin = max(0.04 * (high - low), 0.02)
     return low - margin, high + margin
 

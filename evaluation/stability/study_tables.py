@@ -136,7 +136,7 @@ def win_rate_rows(study: Study) -> Rows:
             rates = percent[:, column]
             rounded: Sequence[int | None] = [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates)
             for m, metric in enumerate(study.table.metrics):
-                exact, *others = (finite(each[m, column]) for each in values)
+                exact, *others = (finite(value[m, column]) for value in values)
                 cells = [kind, name, metric, exact, rounded[m], *others, study.pools.all_in_json, study.pools.drawn]
                 rows.append(dict(zip(RATE_COLUMNS, cells, strict=True)))
     return rows

@@ -130,7 +130,7 @@ def target_selection(
     scores = dict(zip(described, score_targets(inputs, pool, used_metrics), strict=True))
     reached = {name: value for (_, name), value in performed.values.items()}
     warnings = {name: warning for (_, name), warning in performed.warnings.items()}
-    photos_of = [each["photos"] for each in described.values()]
+    photos_of = [target["photos"] for target in described.values()]
     ranked = RankedTargets(used_metrics, scores, reached, pool, photos_of, whole, warnings=warnings)
 
     digests = {**results.digests, "weights": features.weights}
@@ -150,7 +150,7 @@ def target_selection(
 
     print_target_ranking(ranked)
     results.print_written()
-    target_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]
+    target_rows = [[name, ", ".join(target["classes"]), target["photos"]] for name, target in described.items()]
     measures = [[metric, name, value] for name, of in ranked.measures().items() for metric, value in of.items()]
     tables = {
         "scores": table,

@@ -25,6 +25,8 @@ def test_name_is_joined_to_the_argument_of_all_messages_or_some() -> None:
         with pytest.raises(UserError) as caught, prefix_errors("data"), prefix_errors("photos"):
             raise UserError(message)
         assert str(caught.value) == expected
+    with pytest.raises(UserError, match=r"^photos: there is no"), prefix_errors("photos", single=True):
+        raise UserError("root: there is no folder 'x'")
     for message, expected in OF_SOME_BEGINNINGS.items():
         with pytest.raises(UserError) as caught, prefix_errors("data", about=("cache_dir: ", "device: ")):
             raise UserError(message)

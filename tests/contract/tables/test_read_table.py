@@ -91,7 +91,7 @@ def test_every_layout_is_the_same_table(read: Read, tmp_path: Path) -> None:
     assert read(trained).notes == [
         "12 of 24 rows of table.csv are left out, as they do not have Trainable Backbone = True."
     ]
-    assert len({read(each).sha256 for each in (WIDE, LONG, by_target)}) == 3
+    assert len({read(table).sha256 for table in (WIDE, LONG, by_target)}) == 3
 
 
 def test_a_file_for_each_target_with_models_at_several_sizes(read: Read) -> None:
@@ -136,8 +136,8 @@ def test_holes_are_named_or_kept(read: Read) -> None:
         with pytest.raises(UserError) as error:
             read(rows)
         assert str(error.value) == (
-            "table: 1 missing cells: metric 'gbc', source 'a', target 'x'; complete them, or choose metrics that have "
-            "them, or choose --missing=complete|pairwise"
+            "table: 1 missing cells: metric 'gbc', source 'a', target 'x'; 1 missing performances: source 'c', target "
+            "'x'; complete them, or choose metrics that have them, or choose --missing=complete|pairwise"
         )
         assert np.argwhere(read(rows, missing="pairwise").holes).tolist() == [[0, 0], [2, 0]]
         with pytest.raises(UserError, match="1 missing performances: source 'c', target 'x'; complete them"):
@@ -187,6 +187,8 @@ MISTAKES: list[tuple[Any, dict[str, Any], str]] = [
     ("metric,source,target,performance\nm,a,x,1", {}, "table: no column 'score'"),
     ("Test Accuracy," + PLAIN.replace("\n", "\n1,", 4), {}, "table: 'Test Accuracy' and 'performance' both name"),
     ("", {}, "table: no column 'source'; .* has nothing"),
+    (PLAIN.replace(",", ";"), {}, "table: '.*table.csv' has semicolons between its columns; write commas"),
+    (PLAIN.replace(",", "\t"), {}, "table: '.*table.csv' has tabs between its columns; write commas"),
     (PLAIN[:26], {}, "table: '.*table.csv' has no rows"),
     (PLAIN, {"columns": {"sorce": "Model"}}, "columns: 'sorce' given; there are metric, source, target, score"),
     (PLAIN, {"columns": {"source": ["source", "no"]}}, "columns: source is to be 'source', 'no', but .* has 'sou"),
@@ -216,9 +218,10 @@ def test_mistakes_are_named(read: Read) -> None:
 def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("table.csv", "table.parquet"):
         (tmp_path / name).write_bytes(b"\xff\xfe\x00")
-    for name in ("table.csv", "table.parquet", "missing.csv", "missing.parquet"):
         with pytest.raises(UserError, match=rf"^table: '.*{name}' cannot be read \(.*\); give a"):
             read_table(tmp_path / name)
+        with pytest.raises(UserError, match=rf"^table: there is no file '.*no{name}'; give a CSV .* or a Parquet file"):
+            read_table(tmp_path / f"no{name}")
 
     def no_engine(path: Path) -> pd.DataFrame:
         raise ImportError("no pyarrow")

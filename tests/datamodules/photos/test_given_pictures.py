@@ -101,10 +101,10 @@ MISTAKES = {
     "*.png": "there is no folder {}; give one",
     "empty": "there are none in '{}'; give a folder of pictures, files or arrays",
     "imagenet": "there are none in '{}'; it holds folder without photos (2), photo in a",
-    "nowhere.tar": "path: webdataset cannot be loaded (Unable to find '{}')",
+    "nowhere.tar": "webdataset cannot be loaded (Unable to find '{}')",
     "notes.txt": "{} is no picture by its ending; give a folder, a picture, .csv, .tar or",
-    "nowhere.csv": "file: {} cannot be read",
-    "wrong.csv": "file: {} must have the columns path and perhaps label, split; it has file",
+    "nowhere.csv": "{} cannot be read",
+    "wrong.csv": "{} must have the columns path and perhaps label, split; it has file",
 }
 
 
@@ -114,9 +114,7 @@ def test_mistakes(tmp_path: Path) -> None:
     lay_out(tmp_path, "notes.txt", *(f"imagenet/{split}/n01440764/1.JPEG" for split in ("train", "val")))
     for given, words in MISTAKES.items():
         path = str(tmp_path / given)
-        join = "." if words.startswith(("path", "file")) else ": "
-        start = f"pictures{join}{words.format(path)}"
-        refusal(partial(read_pictures, path, option="pictures"), start=start)
+        refusal(partial(read_pictures, path, option="pictures"), start=f"pictures: {words.format(path)}")
     nothing: list[Any] = [[], np.zeros((0, 4, 4, 3), np.uint8)]
     for none in nothing:
         refusal(partial(read_pictures, none), start="photos: there are none in")

@@ -155,7 +155,7 @@ FACTS_OPTION = ["--facts=facts.csv"]
 MISTAKES: list[tuple[str, str, list[str], str]] = [
     ("", "", ["--metrics=[gbc]"], "metrics: 'gbc' not in the table; it has none"),
     ("", "", ["--metrics=[]"], "metrics: none given; one or more"),
-    ("", "", ["--facts=none.csv"], "facts: 'none.csv' cannot be read"),
+    ("", "", ["--facts=none.csv"], "facts: there is no file 'none.csv'; give a CSV file in UTF-8, or a Parquet file"),
     ("facts.csv", "source,size\n", FACTS_OPTION, "facts: a column source and parameters or accuracy are needed"),
     ("facts.csv", "source,accuracy\nsmall,1\nlarge,2", FACTS_OPTION, "facts: nothing of 'middle', 'huge'; all"),
     ("facts.csv", "source,parameters\nhuge,1\nsmall,5M\nmiddle,2\nlarge,3", FACTS_OPTION, "facts: row 3: param"),

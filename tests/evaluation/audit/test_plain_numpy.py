@@ -61,7 +61,7 @@ class PlainTable:
         for t, k in enumerate(self.known.T):
             others = np.where(np.arange(count) == t, 0, counts)
             drawn = -(others @ ranks.T / (others @ self.known.T))[:, k]
-            values[:, t] = [stats.weightedtau(each, self.performance[k, t]).statistic for each in drawn]
+            values[:, t] = [stats.weightedtau(scores, self.performance[k, t]).statistic for scores in drawn]
 
         return counts.astype(float), values
 

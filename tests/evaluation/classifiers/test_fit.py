@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shutil
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -95,8 +96,8 @@ def test_fit_and_predict(fitted: Path, photos: Path) -> None:
         assert (max(shares, key=shares.__getitem__), whole["probability"]) == (row["class"], row["probability"])
 
     classifier = headstart.load_classifier(fitted)
-    found = classifier.predict_probabilities(photos / "dark", num_workers=0)
-    assert found.sum(1) == pytest.approx(np.ones(12))
+    probabilities = classifier.predict_probabilities(photos / "dark", num_workers=0)
+    assert probabilities.sum(1) == pytest.approx(np.ones(12))
     assert [*classifier.predict(photos / "dark", num_workers=0)] == [
         row["class"] for row in rows if row["photo"].startswith("dark")
     ]
@@ -111,9 +112,9 @@ def test_several_backbones_are_tried(photos: Path, capsys: pytest.CaptureFixture
     # The chosen method on the other network is another one.
     printed = " ".join(capsys.readouterr().out.split())
     others, _, rest = printed.partition("not significantly worse: ")[2].partition("recommended backbone: ")
-    assert others.count("mobilenet_v2") == sum(each["tied"] for each in document["methods"]) - 1
-    near = {each["backbone"] for each in document["methods"] if each["tied"]}
-    worse = {each["backbone"] for each in document["methods"]} - near
+    assert others.count("mobilenet_v2") == sum(trial["tied"] for trial in document["methods"]) - 1
+    near = {trial["backbone"] for trial in document["methods"] if trial["tied"]}
+    worse = {trial["backbone"] for trial in document["methods"]} - near
     assert rest.startswith(
         f"{document['backbone']}; significantly worse with every method: {', '.join(worse) or 'none'}"
     )
@@ -144,6 +145,8 @@ def test_the_same_photos_give_the_same_results_and_those_of_others_stay(
 
 def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -> None:
     shutil.copy(photos / "dark" / "0.jpg", photos / "dark" / "copy.jpg")
+    no_text = os.fsdecode(b"bad\xff.jpg")
+    (photos / "light" / "0.jpg").rename(photos / "light" / no_text)
     shutil.copy(photos / "dark" / "1.jpg", photos / "light" / "same.jpg")
     with Image.open(photos / "light" / "2.jpg") as photo:
         photo.resize((2 * photo.width, 2 * photo.height)).save(photos / "light" / "larger.jpg", quality=95)
@@ -163,6 +166,9 @@ def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -
     assert document["warnings"][0].startswith("class odd has one photo: its accuracy cannot be estimated")
 
     run("predict", "runs/fit/classifier", photos, "--features.num_workers=0")
+    rows = list(csv.DictReader(Path("runs/fit/photos.csv").read_text().splitlines()))
+    for names in ({row["photo"] for row in rows}, {row["photo"] for row in read_predictions()}):
+        assert r"light/bad\udcff.jpg" in names
     [broken] = [row for row in read_predictions() if row["photo"] == "light/broken.jpg"]
     assert broken["class"] == broken["probability"] == ""
 
@@ -171,9 +177,11 @@ def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]
     unknown = f"{BACKBONE[:-1]}, size: 3}}"
     missing = "{name: mobilenet_v2, weights: none.safetensors}"
     within = f"output: '{photos}/runs' has photos in it, or lies in their folder"
-    both = "photos: give a folder with one folder of photos per class, or --demo=true, and not both"
+    needed = "photos: give a folder with one folder of photos per class, or --demo=true"
     mistakes: list[tuple[list[object], str]] = [
-        ([], both),
+        ([], needed),
+        ([photos, "--demo=true"], f"{needed}, and not both"),
+        (["nofolder"], "photos: there is no folder nofolder; give the folder that holds one per class"),
         ([photos, f"--output={photos / 'runs'}"], within),
         ([photos, f"--backbones=[{unknown}]"], f"backbones: '[{unknown}]' is no network; give a name, or '{{name: "),
         ([photos, f"--backbones=[{missing}]"], "backbones: "),
@@ -185,7 +193,7 @@ def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]
         path.write_bytes(path.name.encode())
     assert "photos: no photo of class dark can be decoded" in fail(capsys, "fit", photos, *OPTIONS)
     shutil.rmtree(photos / "dark")
-    assert f"photos.root: {photos} must hold photos of two or more classes" in fail(capsys, "fit", photos, *OPTIONS)
+    assert f"photos: {photos} must hold photos of two or more classes" in fail(capsys, "fit", photos, *OPTIONS)
     for path in sorted((photos / "light").iterdir())[1:]:
         (photos / path.stem).mkdir()
         path.rename(photos / path.stem / path.name)
@@ -224,8 +232,8 @@ def test_onnx_names_its_extra(photos: Path, capsys: pytest.CaptureFixture[str]) 
     run("fit", photos, *OPTIONS, "--onnx")
     path = Path("runs/fit/classifier/model.onnx")
     assert path.stat().st_size > 100_000
-    known = {each.key: each.value for each in import_module("onnx").load(path).metadata_props}
-    assert json.loads(known["classes"]) == ["dark", "light"]
+    metadata = {entry.key: entry.value for entry in import_module("onnx").load(path).metadata_props}
+    assert json.loads(metadata["classes"]) == ["dark", "light"]
     preprocessing = headstart.load_classifier("runs/fit/classifier").backbone.network(0).preprocessing
-    assert {"crop", "mean", "resize", "std"} <= known.keys()
-    assert preprocessing is None or json.loads(known["crop"]) == preprocessing.crop
+    assert {"crop", "mean", "resize", "std"} <= metadata.keys()
+    assert preprocessing is None or json.loads(metadata["crop"]) == preprocessing.crop

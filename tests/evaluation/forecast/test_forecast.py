@@ -44,7 +44,7 @@ def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
     [setting] = document["settings"]
     assert setting["classes"] == 3
     # The best by the accuracy known comes first; a method is found by its class, gradient descent as the baseline.
-    assert [each["name"] for each in setting["methods"]] == ["mine", "baseline"]
+    assert [method["name"] for method in setting["methods"]] == ["mine", "baseline"]
     shipped = {"mine": "nearest_class_mean", "baseline": "baseline"}
     for entry in setting["methods"]:
         traces = rising()[METHODS.index(entry["name"])] / 100
@@ -63,7 +63,7 @@ def test_labels_at_which_nothing_was_measured_are_warned_of(tmp_path: Path, caps
     for labels, is_measured in ((9, False), (10, True), (100, True), (101, False)):
         [setting] = forecast_run(folder, labels=labels)["settings"]
         warning = f"Forecasts were measured after 10 to 100 labels of up to 19 classes, and not after {labels} of 3"
-        assert [each.partition(":")[0] for each in setting["warnings"]] == [warning] * (not is_measured)
+        assert [line.partition(":")[0] for line in setting["warnings"]] == [warning] * (not is_measured)
         report, printed = (tmp_path / "out" / "forecast.md").read_text(), " ".join(capsys.readouterr().out.split())
         assert [warning in text for text in (report, printed)] == [not is_measured] * 2
 
@@ -121,13 +121,13 @@ def test_tables_and_remarks_name_methods_without_known_curves(
     results = (folder / "results.json").read_text()
     seal(folder, json.loads(results.replace("headstart.modules.NearestClassMean", "my_own.Idea")))
     document = forecast_run(folder, labels=20)
-    known = {each["name"]: each["is_known_method"] for each in document["settings"][0]["methods"]}
+    known = {method["name"]: method["is_known_method"] for method in document["settings"][0]["methods"]}
     assert known == {"mine": False, "baseline": True}
     output = capsys.readouterr().out
     assert "no curves of mine: the intervals are the widest of all methods" in output
     with (tmp_path / "out" / "forecast.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    first = [(each["method"], each["labels"]) for each in rows[:4]]
+    first = [(row["method"], row["labels"]) for row in rows[:4]]
     assert first == [("mine", "40"), ("mine", "80"), ("mine", "160"), ("baseline", "40")]
     assert "| mine |" in (tmp_path / "out" / "forecast.md").read_text()
     assert (tmp_path / "out" / "forecast.png").read_bytes().startswith(b"\x89PNG")

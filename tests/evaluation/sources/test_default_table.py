@@ -54,7 +54,7 @@ def test_shipped_config_runs(arena: Arena, photo_folder: Path) -> None:
     }
     evaluate.main(["transferability", f"--config={CONFIG}", f"--config={arena.write('own.yaml', own)}"])
     document = json.loads((arena.folder / "out" / "transferability.json").read_text())
-    assert {name: each["photos"] for name, each in document["targets"].items()} == {"held_out": 12}
+    assert {name: target["photos"] for name, target in document["targets"].items()} == {"held_out": 12}
     with (arena.folder / "out" / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len({row["metric"] for row in rows}) == 10

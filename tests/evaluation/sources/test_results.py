@@ -214,9 +214,9 @@ def test_one_source_alone_whose_accuracy_is_1_is_the_best_and_several_say_nothin
 
 def test_the_catalogue_marks_the_metrics_whose_bound_many_features_reach() -> None:
     inputs = Inputs(np.random.default_rng(0).standard_normal((60, 100)), LABELS)
-    bounded = {name: each for name, each in METRICS.items() if each.bound and each.data == ("statistics",)}
-    reached = {name for name, each in bounded.items() if each.bound(3) == pytest.approx(each.compute(inputs))}  # type: ignore[misc]
-    assert reached == {name for name, each in METRICS.items() if each.features_reach_bound}
+    bounded = {name: metric for name, metric in METRICS.items() if metric.bound and metric.data == ("statistics",)}
+    reached = {name for name, metric in bounded.items() if metric.bound(3) == pytest.approx(metric.compute(inputs))}  # type: ignore[misc]
+    assert reached == {name for name, metric in METRICS.items() if metric.features_reach_bound}
 
 
 def test_markdown() -> None:

@@ -100,7 +100,7 @@ def test_one_start_or_no_parts_have_no_interval() -> None:
     assert (len(one.starts), one.interval) == (1, None)
     assert "one random start" in one.uncertain
     assert (no_parts.interval, no_parts.uncertain) == (None, "")
-    assert [each.shown for each in (one, no_parts)] == [f"{each.value:.4g}" for each in (one, no_parts)]
+    assert [result.shown for result in (one, no_parts)] == [f"{result.value:.4g}" for result in (one, no_parts)]
     compared = compare_sources(CHOSEN, score(np.full(60, -1)))
     assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())
 
@@ -177,14 +177,14 @@ def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytes
     changed = make_inputs().features.copy()
     changed[3, 2] = np.nextafter(changed[3, 2], 1)
     changes: list[dict[str, Any]] = [
-        *({"features": each} for each in (changed, changed.astype(np.float32), make_inputs().features[:, :3])),
+        *({"features": features} for features in (changed, changed.astype(np.float32), make_inputs().features[:, :3])),
         *({"labels": CODES[::-1]}, {"logits": np.zeros((12, 3))}, {"seed": 2}, {"facts": SourceFacts(10, 0.5)}),
     ]
     others = [stored.identity(make_inputs(**change), PARTS) for change in changes]
     others += [stored.identity(make_inputs(), PARTS[::-1]), {**identity, "code": "edited"}]
-    assert len({repr(each) for each in [identity, *others]}) == 10
+    assert len({repr(key) for key in [identity, *others]}) == 10
     stored.keep(identity, {"log_me": Score(1.0, 0.0)})
-    assert [stored.find(each, ["log_me"]) for each in others] == [{}] * 9
+    assert [stored.find(key, ["log_me"]) for key in others] == [{}] * 9
     assert stored.find(identity, ["log_me(a=1)"]) == {}
 
 

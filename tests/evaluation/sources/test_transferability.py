@@ -80,17 +80,17 @@ def read_features(whole: Whole) -> tuple[Target, dict[str, SourceFeatures]]:
         name: source_features(source_job(known.entries[name], network, target, options), target)
         for name, network in networks.items()
     }
-    assert {each.computed for each in results.values()} == {0}
+    assert {rows.computed for rows in results.values()} == {0}
     return target, results
 
 
 def test_scores_are_those_of_the_metrics(whole: Whole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(whole.cache))
     target, results = read_features(whole)
-    pool = {name: each.features.astype(np.float64) for name, each in results.items()}
+    pool = {name: rows.features.astype(np.float64) for name, rows in results.items()}
     features, labels = pool["resnet18"], target.photos.labels
     probabilities = torch.tensor(results["resnet18"].logits).double().softmax(1).numpy()
-    compared = etran(np.array([etran_terms(each, labels) for each in pool.values()])).tolist()
+    compared = etran(np.array([etran_terms(features, labels) for features in pool.values()])).tolist()
     expected = {
         "gbc": gbc(features, labels),
         "leep": leep(probabilities, labels),

@@ -134,7 +134,7 @@ def test_the_figure_shows_outcomes_of_some_pools(monkeypatch: pytest.MonkeyPatch
     shown = run_study(table, Pools(6, 4)).shown
     outcomes, _ = pool_outcomes(table, np.array(list(combinations(range(6), 4))))
     indices = [
-        int(np.flatnonzero([np.array_equal(each, one, equal_nan=True) for one in outcomes])[0]) for each in shown
+        int(np.flatnonzero([np.array_equal(outcome, one, equal_nan=True) for one in outcomes])[0]) for outcome in shown
     ]
     assert len(set(indices)) == 12
 

@@ -211,6 +211,6 @@ def test_mistakes_and_other_configurations_are_refused(run: Run, refused: Callab
     for given, key in changes:
         line = refused(lambda given=given: run(*given, "--overwrite=false"))
         lines.append((f"holds results of another configuration ({key}); choose another folder", line))
-    assert [each for each in lines if each[0] not in each[1]] == []
+    assert [pair for pair in lines if pair[0] not in pair[1]] == []
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     run(metric, "--overwrite=false", "--extraction.num_workers=1")
