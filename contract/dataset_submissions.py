@@ -12,7 +12,7 @@ from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, shorten
 from headstart.contract.schema import MAX_ENTRIES, Track
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
-from headstart.output.home import expand_home
+from headstart.output.arguments import expand_home
 from headstart.output.printable import printable
 
 HUB = "hf://"

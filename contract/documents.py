@@ -19,8 +19,8 @@ from headstart.contract.versions import REGISTRIES, check_versioned
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, MessageTerms, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import PIXELS
+from headstart.output.arguments import expand_home
 from headstart.output.errors import UserError
-from headstart.output.home import expand_home
 from headstart.output.shipped_files import CONFIGS, find_file
 
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import Stimulus
+from headstart.output.arguments import expand_home
 from headstart.output.errors import reason_of
-from headstart.output.home import expand_home
 from headstart.output.printable import printable
 
 ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"

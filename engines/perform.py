@@ -83,23 +83,32 @@ def perform(task: Task, log: Path | None, shared: Any = None) -> Outcome:  # noq
         Terminated: It was stopped by SIGTERM.
     """
     began, outcome = time.monotonic(), Outcome(replace(task, argument=None), host=socket.gethostname())
-    with _printing_to(log):
-        try:
-            with mistakes_of_users():
-                function = resolve_name(task.function)
-                value = function(task.argument) if shared is None else function(task.argument, shared)
-            outcome = replace(outcome, value=value)
-        except UserError as error:
-            outcome = replace(outcome, error=" ".join(str(error).split()), is_mistake=True)
-        except Terminated:
-            raise
-        except SystemExit as error:
-            # A library's exit is no end of the command.
-            outcome = replace(outcome, error=f"it ended by {error!r}")
-        except Exception as error:
-            traceback.print_exc()
-            outcome = replace(outcome, error=f"{type(error).__name__}: {reason_of(error)}")
+    try:
+        with _printing_to(log), _tracebacks_of_defects(), mistakes_of_users():
+            function = resolve_name(task.function)
+            value = function(task.argument) if shared is None else function(task.argument, shared)
+        outcome = replace(outcome, value=value)
+    except UserError as error:
+        outcome = replace(outcome, error=" ".join(str(error).split()), is_mistake=True)
+    except Terminated:
+        raise
+    except SystemExit as error:
+        # A library's exit is no end of the command.
+        outcome = replace(outcome, error=f"it ended by {error!r}")
+    except Exception as error:
+        outcome = replace(outcome, error=f"{type(error).__name__}: {reason_of(error)}")
     return replace(outcome, seconds=time.monotonic() - began)
+
+
+@contextmanager
+def _tracebacks_of_defects() -> Iterator[None]:
+    """Print the traceback of an error that is no mistake of the user's, where the task prints."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, UserError):
+            traceback.print_exc()
+        raise
 
 
 @contextmanager

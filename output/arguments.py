@@ -2,10 +2,11 @@
 
 import argparse
 import json
+import os
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, get_args, get_origin
 
 
@@ -84,3 +85,8 @@ def _kind(action: argparse.Action | None) -> Any:  # noqa: ANN401 - a type
 
 def _takes_list(kind: Any) -> bool:  # noqa: ANN401 - a type
     return get_origin(kind) is list or any(get_origin(each) is list for each in get_args(kind))
+
+
+def expand_home(chosen: str | Path) -> Path:
+    """Return a path with the home folder for a leading `~` or `~name`; an unknown name stays."""
+    return Path(os.path.expanduser(chosen))  # noqa: PTH111 - Path.expanduser raises for the name of nobody

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from headstart.output.home import expand_home
+from headstart.output.arguments import expand_home
 from headstart.output.import_paths import ROOT
 
 CONFIGS = ROOT / "configs"

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock
 
+from headstart.output.arguments import expand_home
 from headstart.output.errors import UserError, reason_of
-from headstart.output.home import expand_home
 from headstart.output.printable import say
 
 LOG = "scores.jsonl"

@@ -12,9 +12,9 @@ from headstart.contract.documents import catalog_path, read_catalog, read_regist
 from headstart.evaluation.challenge_bundle import codabench, evalai
 from headstart.evaluation.challenge_bundle.material import Material, write_zip
 from headstart.evaluation.challenge_bundle.wheel import WHEEL, describe_container, pack_wheel
+from headstart.output.arguments import expand_home
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_folder, write_together
-from headstart.output.home import expand_home
 from headstart.output.printable import print_written, say
 
 Platform = Literal["codabench", "evalai"]

@@ -151,7 +151,7 @@ def try_left_out(backbones: Sequence[Labelled], seed: int) -> Assessment:
         predictions.append(Predictions(logits.reshape(len(every), -1), every, splits))
     correct, losses = (np.stack(parts) for parts in zip(*(its.by_sample() for its in predictions), strict=True))
 
-    # The growth of accuracy, from half of the folds to all but one.
+    # The growth of accuracy, from less than half of the folds to all but one; of two folds it is not known.
     chosen, fewer = choose_method(correct, losses), max(1, (folds - 1) // 2)
     accuracies = methods[chosen][1].accuracy(assigned, folds - fewer), float(correct[chosen].mean())
     error_left = remaining_error(*accuracies, (fewer / folds, (folds - 1) / folds), int(scored.sum()))

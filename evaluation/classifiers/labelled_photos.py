@@ -64,7 +64,9 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> LabelledPhotos:
         needed = "give a folder with one folder of photos per class, or --demo=true"
         raise UserError(f"photos: {needed}{', and not both' if demo else ''}")
     with prefix_errors("photos", single=True):
-        name, listed = _list(photos, cache) if photos else (DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train())
+        name, listed = (
+            _list(photos, cache) if photos is not None else (DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train())
+        )
         require_classes(listed, "labelled")
         listed.digests(cache)
     return LabelledPhotos(name, listed, report_left_out(listed.left_out, "photos"))

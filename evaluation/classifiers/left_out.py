@@ -21,6 +21,8 @@ from headstart.modules.methods.semantic_class_mean import SemanticClassMean
 
 # Values of the vectors that are gathered at once.
 GATHERED = 2**25
+# Sets whose predictions are in memory at once where only their accuracy is wanted.
+SETS = 8
 # Samples that all orderings together learn for one point of a curve, and the fewest orderings of a point.
 LEARNT, FEWEST = 4_000, 5
 
@@ -97,9 +99,10 @@ class LeftOut:
             folds: As for `predict_folds`.
             left_out: Number of folds that are left out at once.
         """
-        labels = self.samples.labels
-        sets = _sets_of_equal_size(folds, left_out)
-        right = [(self.predict(learnt, others).argmax(-1) == labels[others]).flatten() for _, learnt, others in sets]
+        right = list[Tensor]()
+        for _, learnt, others in _sets_of_equal_size(folds, left_out):
+            for part, rest in zip(learnt.split(SETS), others.split(SETS), strict=True):
+                right.append((self.predict(part, rest).argmax(-1) == self.samples.labels[rest]).flatten())
         return float(torch.cat(right).double().mean())
 
 

@@ -40,18 +40,25 @@ def _winner(index: int, setting: Setting) -> list[str]:
     """Return a setting's row: its best method with its scores, and those tied with it."""
     best = setting["methods"][0]
     tied = [each for each in setting["tied_for_first"] if each != best["name"]]
-    # One ordering has no interval.
-    unknown = " [–]" * (best["restricted_mean_interval"][0] is None)
     return [
         numbered(index, setting["name"]),
         best["name"] if best["reached"] else "none met the criterion",
         ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods",
-        format_estimate(best["restricted_mean"], best["restricted_mean_interval"], ".1f") + unknown,
-        format_estimate(best["relative_improvement"], best["relative_improvement_interval"], ".0f"),
+        *(
+            _with_interval(best, key, form)
+            for key, form in (("restricted_mean", ".1f"), ("relative_improvement", ".0f"))
+        ),
         str(best["orderings"]),
         *(format_number(setting[key], form) for key, form in (("threshold", ".0%"), ("chance", ".1%"))),
         format_number(setting["majority"], ".1%"),
     ]
+
+
+def _with_interval(method: Mapping[str, Any], key: str, form: str) -> str:
+    """Return a number with its interval, or a dash for one that is unbounded, or of one ordering."""
+    estimate, interval = method[key], method[f"{key}_interval"]
+    is_unknown = estimate is not None and (interval is None or interval[0] is None)
+    return format_estimate(estimate, interval, form) + " [–]" * is_unknown
 
 
 def _differences(document: Mapping[str, Any]) -> list[str]:

@@ -121,7 +121,8 @@ def remaining_error(fewer: float, more: float, shares: tuple[float, float], samp
     """
     # Half a prediction more of both kinds keeps the log-odds finite.
     fewer, more = ((accuracy * samples + 0.5) / (samples + 1) for accuracy in (fewer, more))
-    slope = EXPONENT / more
+    # The slope at which the pooled part alone is exactly that power.
+    slope = (logit(1 - (1 - more) * shares[1] ** EXPONENT) - logit(more)) / -np.log(shares[1])
     if shares[0] < shares[1]:
         measured = (logit(more) - logit(fewer)) / np.log(shares[1] / shares[0])
         slope = (samples * measured + POOLED * slope) / (samples + POOLED)
