@@ -14,6 +14,7 @@ from headstart.contract.documents import Catalog, read_registry
 from headstart.contract.stimulus_table import StimulusTable
 from headstart.contract.submissions import read_submission
 from headstart.modules.networks.libraries import IMAGENET, LIBRARIES
+from headstart.scripts.validate_submission import main as validate
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -67,3 +68,10 @@ def test_small_entries_are_scored_with_random_weights(tmp_path: Path) -> None:
     assert (document["n_models"], document["n_stimuli"]) == (4, len(photos))
     assert document["extraction"]["random_weights"] is True
     assert 0 < document["score"] < 1
+
+
+def test_validator_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        validate([str(SUBMISSION), f"--registry={REGISTRY}", "--challenge=realign_2026", "--team=blue"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == "valid: Blue Team submission of 20 models under contract 1.1\n"

@@ -129,8 +129,9 @@ def test_identifiers_of_all_short_spellings() -> None:
     examples = ("test/bear/image_0007.png", "val/n03445777/ILSVRC2012_val_00003572.JPEG")
     for identifier in (*examples, ".hidden/..a/...", "1:2", "ab:c", "~a b/é😀", "x" * 1024):
         assert Stimulus(dataset_name="d", image_identifier=identifier).image_identifier == identifier
-    problem = one_problem({"dataset_name": "d", "image_identifier": "a\n"}, CATALOG_LINE)
-    assert (problem.pointer, problem.rule[:29]) == ("/image_identifier", "must be a plain relative path")
+    for identifier in ("/etc/passwd", "a\n", "\x1b[31m", "nul\0", "a\u202egnp.exe", "\ufeffa", "a\u2029"):
+        problem = one_problem({"dataset_name": "d", "image_identifier": identifier}, CATALOG_LINE)
+        assert (problem.pointer, problem.rule[:29]) == ("/image_identifier", "must be a plain relative path")
     texts = [""]
     for _ in range(4):
         texts = [*texts, *{text + c for text in texts for c in "a./:\\é"}]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -85,3 +86,14 @@ def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[int], tm
         set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
     assert len(computed) == 2
     assert len(list((tmp_path / "chosen" / "features").glob("*/*.safetensors"))) == 2
+
+
+@pytest.mark.slow
+def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[int]) -> None:
+    whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
+    parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
+    assert computed == [24, 12]
+    for seed, part in enumerate(parts):
+        indices = sample_validation(whole.validation_labels.numpy(), 7, seed)
+        assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
+    assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3

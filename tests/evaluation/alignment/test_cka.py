@@ -286,3 +286,13 @@ def test_pairs_with_outliers_are_named() -> None:
     many[1] /= np.linalg.norm(many[1], axis=1, keepdims=True)
     _, _, certainty = cka_and_certainty(many)
     assert certainty["calibration"] == {"level": 0.95, "seed": 0, "outlying": [[0, 2]], "permutations": 999}
+
+
+def test_models_without_a_submission(arena: Arena) -> None:
+    folder = arena.evaluate("cka", f"--models=[{MODELS[2]},{MODELS[0]}]", "--logger=false")
+    document = json.loads((folder / "cka.json").read_text())
+    assert document["pairwise"]["names"] == [MODELS[2], MODELS[0]]
+    assert "score" not in document
+    assert not (folder / "scores.jsonl").exists()
+    scored = arena.score(arena.blue(MODELS[2], MODELS[0]))
+    assert document["mean_cka_biased"] == scored["score"]
