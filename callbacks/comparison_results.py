@@ -154,8 +154,8 @@ def _document(
     protocol = {**run.stream.describe(), **stream, "stream_sha256": run.keys[0].trace(0).stream}
 
     times = {
-        "computed_traces": int(traces.measured.sum()),
-        "reused_traces": int((~traces.measured).sum()),
+        "computed_traces": int((traces.measured & ~traces.missing).sum()),
+        "reused_traces": int(traces.reused.sum()),
     }
 
     warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
@@ -193,7 +193,7 @@ def _remarks_on_traces(run: ComparisonRun) -> list[str]:
             f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
             "criterion than this one."
         )
-    if reused := int((~traces.measured).sum()):
+    if reused := int(traces.reused.sum()):
         remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}.")
     return remarks
 
@@ -210,7 +210,7 @@ def _remarks_on_code(run: ComparisonRun) -> list[str]:
             name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
         ]
         unstored.append(
-            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} was imported while they ran; import it "
+            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} first ran while they were measured; import it "
             "at the top of a file."
         )
     return unstored

@@ -1,6 +1,7 @@
 """LightningModules of the user's own are trained by Lightning: one `Trainer.fit` for each module and ordering."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MethodType
 from typing import Any
 
@@ -8,8 +9,8 @@ import numpy as np
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import Timer
-from lightning.pytorch.loggers import Logger
+from lightning.pytorch.callbacks import BatchSizeFinder, Checkpoint, LearningRateFinder, Timer
+from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities.model_helpers import is_overridden
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -26,6 +27,9 @@ from headstart.modules.method_contract import count_predictions, prefix_method_e
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import generators_of
 from headstart.output.errors import UserError
+
+# Callbacks of Lightning that train ahead on samples of later batches, or change the size of a batch.
+TUNERS = (BatchSizeFinder, LearningRateFinder)
 
 
 def train_module(
@@ -59,7 +63,7 @@ def train_module(
     evaluations = ModuleEvaluations(name, comparison, criterion, stream, minimum, logs=not ordering)
     set_float32_arithmetic()
     memory = explain_memory_errors(f"data.batch_size: a batch of {name}", "lower data.batch_size")
-    with prefix_method_errors(name), memory, generators_of(start).in_use():
+    with prefix_method_errors(name), memory, generators_of(start).in_use(), _restored_dtype():
         module = comparison.own[name].build(start)
         if not is_overridden("validation_step", module):
             module.validation_step = MethodType(_no_step, module)  # type: ignore[method-assign]
@@ -79,6 +83,16 @@ def train_module(
         evaluations.repeat_last()
     traces.finish()
     criterion.look_up()
+
+
+@contextmanager
+def _restored_dtype() -> Iterator[None]:
+    """Restore torch's default type after the code of a module, which may set another."""
+    before = torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def batches_of(stream: SampleStream) -> DataLoader[Any]:
@@ -135,6 +149,13 @@ class ModuleEvaluations(Callback):
         chunks: Any = self.chunks
         return DataLoader(chunks, batch_size=None, collate_fn=_copy, generator=torch.Generator())
 
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Refuse callbacks from the module's own `configure_callbacks` that the options may not have, either."""
+        for callback in trainer.callbacks:  # type: ignore[attr-defined]
+            if isinstance(callback, (*TUNERS, Checkpoint)):
+                name = type(callback).__name__
+                raise UserError(f"configure_callbacks: {name} would change the protocol, or write files; leave it out")
+
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
         """Count the batches."""
         self.batches = batch_idx + 1
@@ -142,6 +163,12 @@ class ModuleEvaluations(Callback):
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the counts of one evaluation."""
         self.counts = torch.zeros(2 + self.counted_classes, 1, dtype=torch.int64, device=pl_module.device)
+
+    def on_validation_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Copy the inputs of one chunk as the module's hooks left them: its `validation_step` may change them."""
+        self.inputs = _inputs_of(pl_module, batch).clone()
 
     def on_validation_batch_end(
         self,
@@ -152,10 +179,10 @@ class ModuleEvaluations(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Count the predictions of one chunk, of inputs as the module's hooks left them."""
-        inputs, labels = _inputs_of(pl_module, batch), self.chunks[batch_idx][1].to(pl_module.device)
+        """Count the predictions of one chunk."""
+        labels = self.chunks[batch_idx][1].to(pl_module.device)
         weights = None if self.class_weights is None else self.class_weights.to(pl_module.device)
-        logits = self._predict(trainer, pl_module, inputs, len(labels))[None]
+        logits = self._predict(trainer, pl_module, self.inputs, len(labels))[None]
         assert self.counts is not None
         self.counts = self.counts + count_predictions(logits, labels, weights, self.counted_classes)
 
@@ -219,8 +246,8 @@ class ModuleEvaluations(Callback):
         self.criterion.cut_off(exception)
 
 
-class ModuleLog(Logger):
-    """Keeps the last values that a module, or a callback such as LearningRateMonitor, has logged."""
+class ModuleLog(DummyLogger):
+    """Keeps the last values that a module, or a callback such as LearningRateMonitor, has logged; ignores all else."""
 
     name, version = "module", 0
 
@@ -231,9 +258,6 @@ class ModuleLog(Logger):
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Keep values by their names."""
         self.values.update(metrics)
-
-    def log_hyperparams(self, *_: object, **__: object) -> None:
-        """Keep none: they are the options of the run."""
 
 
 def _copy(chunk: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -135,6 +135,11 @@ class Traces:
         missing: NDArray[np.bool_] = ~whole & is_short | self._to_recompute
         return missing
 
+    @property
+    def reused(self) -> NDArray[np.bool_]:
+        """Return whether each trace was finished in the ledger, `[methods, orderings]`."""
+        return ~self.measured & ~self.missing
+
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
         indices = [(m, k) for m, k in np.argwhere(~self.measured).tolist() if self._is_stored(self.keys[m][k])]

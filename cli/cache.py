@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -27,6 +28,7 @@ KINDS = (*FOLDERS, "ledgers", "others")
 LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger.HOLDERS)
 DAY = 24 * 3600
 DIGITS = 12
+DIGEST = re.compile(rf"\b([0-9a-f]{{{DIGITS}}})[0-9a-f]{{{64 - DIGITS}}}\b")
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def _describe_table(path: Path) -> str:
     """Return the number of rows of a table and what they are; what cannot be read does not count."""
     rows, kind = 0, "an unknown kind"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kind = str(json.loads((path / ABOUT).read_text())["rows"])
+        kind = DIGEST.sub(r"\1", str(json.loads((path / ABOUT).read_text())["rows"]))
     for part in path.glob(f"*{SUFFIX}"):
         with suppress(OSError, DamagedError):
             rows += len(Part(part).digests)

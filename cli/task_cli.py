@@ -32,6 +32,8 @@ from headstart.store.ledger_reader import RunLedger
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
 # Mixed precision of float16, as Lightning names it.
 HALF = "16-mixed"
+# What the parser writes in place of a default that has no form in YAML, such as a function, before the object itself.
+UNWRITTEN = "Unable to serialize instance "
 # Characters of the name of a data set or backbone in a folder's name.
 LONGEST_PART = 60
 
@@ -121,6 +123,8 @@ class TaskCLI(LightningCLI):
     def before_instantiate_classes(self) -> None:
         """Store the configuration as the user gave it."""
         self.config_text = self.parser.dump(self.config)
+        if UNWRITTEN in self.config_text:
+            self.config_text = yaml.safe_dump(_written(yaml.safe_load(self.config_text)), sort_keys=False)
 
     def name_folder(self, trainer: Any, dataset: str, backbone: Any) -> str:  # noqa: ANN401 - namespaces of options
         """Return the run's folder; the default name follows from the configuration.
@@ -204,6 +208,17 @@ def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespa
     return f"{'.'.join(['trainer', *names[:1]])}: {message}"
 
 
+def _written(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return a configuration in which such a default is its name, if it has one, or is left out."""
+    if isinstance(value, dict):
+        values = {key: _written(each) for key, each in value.items()}
+        return {key: each for key, each in values.items() if not str(each).startswith(UNWRITTEN)}
+    if isinstance(value, list):
+        return [_written(each) for each in value]
+    name = str(value).removeprefix(UNWRITTEN)
+    return name if name.isidentifier() and name != value else value
+
+
 def _as_file_name(text: str) -> str:
     """Return a text as part of a file name on any system."""
     return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII)[:LONGEST_PART]
@@ -225,6 +240,7 @@ def _quieten_lightning() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*")
+    warnings.filterwarnings("ignore", f"\\s*{UNWRITTEN}")
     warnings.filterwarnings("ignore", ".*in eval mode at the start of training.*")
     warnings.filterwarnings("ignore", ".*You defined a `validation_step` but have no `val_dataloader`.*")
     warnings.filterwarnings("ignore", ".*smaller than the logging interval.*")

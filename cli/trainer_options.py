@@ -7,7 +7,7 @@ from typing import Any
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch import callbacks as lightning_callbacks
 
-from headstart.callbacks.own_module_training import ModuleLog
+from headstart.callbacks.own_module_training import TUNERS, ModuleLog
 from headstart.output.errors import UserError
 
 # Options that say where a run is computed and how it is shown; every other option keeps its default.
@@ -40,8 +40,6 @@ ALLOWED = {
 TRAINING = frozenset(
     {"accumulate_grad_batches", "callbacks", "gradient_clip_algorithm", "gradient_clip_val", "precision"}
 )
-# Callbacks of Lightning that train ahead on samples of later batches, or change the size of a batch.
-TUNERS = (lightning_callbacks.BatchSizeFinder, lightning_callbacks.LearningRateFinder)
 # Other values that mean the same as the default.
 EQUIVALENT: dict[str, tuple[Any, ...]] = {
     "gradient_clip_val": (0, 0.0),

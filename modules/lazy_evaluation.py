@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.memory_errors import explain_memory_errors
@@ -97,7 +98,8 @@ def copy_of(state: MethodState) -> Method:
         state: The method, with its optimisers.
 
     Raises:
-        UserError: The method holds something that cannot be copied, or memory does not suffice.
+        UserError: The method holds something that cannot be copied, such as a function that refers to it, or memory
+            does not suffice.
     """
     method = state.method
     # Weak dictionaries only save time.
@@ -108,6 +110,7 @@ def copy_of(state: MethodState) -> Method:
     own = state.attributes()
     others = [each for name, each in vars(method).items() if name not in own and not isinstance(each, MethodType)]
     shared = [method.start, *vars(method.start).values(), *state.optimizers, *weak, *others]
+    _require_no_closures(method, {id(each): each for each in shared})
     subject = f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,"
     try:
         # A tensor that is made in inference mode could not be changed.
@@ -125,3 +128,30 @@ def copy_of(state: MethodState) -> Method:
             f"criterion.evaluation: lazy needs copies of {type(method).__name__}, of which something cannot be copied "
             f"({type(error).__name__}: {error}); give every"
         ) from error
+
+
+def _require_no_closures(method: Method, shared: dict[int, object]) -> None:
+    """Raise a UserError if a function in the method's attributes refers to variables that a copy would copy.
+
+    Args:
+        method: The method.
+        shared: What a copy shares with the method, by identity.
+    """
+    for part in method.modules():
+        for value in tree_leaves(vars(part)):
+            if isinstance(value, FunctionType) and _closes_over_state(value, shared):
+                raise UserError(
+                    f"criterion.evaluation: lazy evaluates copies of {type(method).__name__}, but its function "
+                    f"{value.__qualname__} refers to variables that have to be copied, too, such as self; make it a "
+                    "method of the class, or give every"
+                )
+
+
+def _closes_over_state(function: FunctionType, shared: dict[int, object]) -> bool:
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        inner = isinstance(value, FunctionType) and value is not function and _closes_over_state(value, shared)
+        # What cannot change is its own copy.
+        if inner or deepcopy(value, dict(shared)) is not value:
+            return True
+    return False

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.method import Method, MethodStart
+from headstart.modules.method_state import FUNCTIONS
 from headstart.output.errors import UserError, reason_of
 
 # Builds a module from a backbone and the number of classes.
@@ -65,7 +66,7 @@ class OwnModule:
             raise UserError(f"{self.kind.__name__} does not define {' and '.join(missing)}")
 
     def build(self, start: MethodStart) -> LightningModule:
-        """Build the module of one ordering, from copies of the backbone and of the arguments.
+        """Build the module of one ordering, from copies of the backbone and of arguments that are no functions.
 
         Args:
             start: What all methods start from.
@@ -75,8 +76,10 @@ class OwnModule:
         """
         backbone = nn.Identity() if start.backbone is None else deepcopy(start.backbone)
         backbone.width, backbone.new_head = start.features, partial(_head, *start.heads())  # type: ignore[assignment]
+        # Such as the parser's functions that build optimisers and schedulers, which refer to the parser.
+        functions = {id(value): value for value in self.options.values() if isinstance(value, FUNCTIONS)}
         try:
-            return self.kind(backbone, start.classes, **deepcopy(self.options))
+            return self.kind(backbone, start.classes, **deepcopy(self.options, functions))
         except (UserError, MemoryError, torch.OutOfMemoryError):
             raise
         # Code of the user's own may raise any error.

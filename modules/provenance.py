@@ -27,7 +27,7 @@ from headstart.modules.running_code import (
     suite_digest,
     suite_doubts,
 )
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import digest_file
 
 # Installed packages that can touch a count, by the names of their modules; those that are not installed do not count.
@@ -70,7 +70,8 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
     hyperparameters = _hyperparameters(options)
     texts = sorted(set(_texts(hyperparameters)))
 
-    files, variables = {text: digest_file(Path(text)) for text in texts if _is_file(text)}, dict[str, str | None]()
+    files = {text: digest_file(Path(text).expanduser()) for text in texts if _is_file(text)}
+    variables = dict[str, str | None]()
     for declaring in (one, *filter(None, map(_resolve, (path, *texts)))):
         files |= {file: _digest_declared(declaring, file) for file in _declared(declaring, "reads_files")}
         variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
@@ -242,7 +243,8 @@ def _resolve(path: str) -> object:
 
 
 def _is_file(text: str) -> bool:
-    return text.isprintable() and os.path.isfile(text)  # noqa: PTH113 - Path.is_file raises for impossible names
+    # The functions of Path raise errors for impossible names.
+    return text.isprintable() and os.path.isfile(os.path.expanduser(text))  # noqa: PTH111, PTH113
 
 
 def _declared(one: object, attribute: str) -> list[str]:
@@ -257,7 +259,7 @@ def _digest_variable(name: str) -> str | None:
 
 
 def _digest_declared(one: object, file: str) -> str:
-    try:
-        return digest_file(Path(file))
-    except UserError as error:
-        raise UserError(f"{_kind(one).__name__}.reads_files: {error}") from error
+    with prefix_errors(f"{_kind(one).__name__}.reads_files"):
+        if Path(file).expanduser().is_dir():
+            raise UserError(f"{file} is a folder; name its files")
+        return digest_file(Path(file).expanduser())

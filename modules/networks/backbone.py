@@ -99,9 +99,8 @@ class Backbone(nn.Module):
         """
         photo = self.noise_photo()
         with explain_picture_errors(spec, _sized_by(spec), self.preprocessing.crop):
-            features, again = (
-                run_once(self, torch.cat([photo, other])) for other in (photo.flip(-1), torch.zeros_like(photo))
-            )
+            features = run_once(self, torch.cat([photo, photo.flip(-1)]))
+            again = run_once(self, torch.cat([torch.zeros_like(photo), photo]))
         shape = features.shape if isinstance(features, Tensor) else ()
         if (*shape[:1], *shape[-1:]) != (2, self.width) or len(shape) != (4 if self.of_pixels else 2):
             result = list(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
@@ -109,7 +108,7 @@ class Backbone(nn.Module):
                 f"{spec.terms.model}: {spec.name} returns {result} for two pictures, but its num_features or "
                 f"classifier says {[2, self.width]}; a backbone returns one row of features for each"
             )
-        if features[0].isfinite().all() and not are_same(features[:1], again[:1]):
+        if features[0].isfinite().all() and not are_same(features[:1], again[1:]):
             raise UserError(
                 f"{spec.terms.model}: {spec.name} returns other features of a picture beside other pictures; give a "
                 "network whose features do not depend on the batch (batch norm with track_running_stats=true)"

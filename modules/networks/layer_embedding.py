@@ -188,16 +188,17 @@ class LayerEmbedding(nn.Module):
         return heads[0]
 
     def _probe(self, sides: list[Record]) -> tuple[list[Record], list[Record]]:
-        """Record two passes of one photo beside others, with different random numbers where the network uses any."""
+        """Record two passes of one photo, at two places of a batch and with two states of the random generators."""
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            return self._try_out(sides, lambda photo: photo.flip(-1)), self._try_out(sides, torch.zeros_like)
+            first = self._try_out(sides, lambda photo: [photo, photo.flip(-1)])
+            return first, self._try_out(sides, lambda photo: [torch.zeros_like(photo), photo])
 
     @torch.no_grad()
-    def _try_out(self, sides: Sequence[Record], beside: Callable[[Tensor], Tensor]) -> list[Record]:
-        """Record a pass of a photo of noise and another one."""
+    def _try_out(self, sides: Sequence[Record], batch: Callable[[Tensor], list[Tensor]]) -> list[Record]:
+        """Record a pass of two photos, which follow from a photo of noise."""
         side, photo = self.preprocessing.crop, self.preprocessing.noise_photo().to(self.device)
         try:
-            return self._run(torch.cat([photo, beside(photo)]), sides)
+            return self._run(torch.cat(batch(photo)), sides)
         except Exception as error:  # code of any network
             raise UserError(
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
@@ -230,7 +231,7 @@ class LayerEmbedding(nn.Module):
 
     def _check_repeats(self, rows: Tensor, again: Record) -> None:
         same = again.rows is not None and again.rows.shape == rows.shape
-        if not same or (again.rows[0] - rows[0]).norm() > REPEATS_WITHIN * rows[0].norm():  # type: ignore[index]
+        if not same or (again.rows[1] - rows[0]).norm() > REPEATS_WITHIN * rows[0].norm():  # type: ignore[index]
             raise UserError(
                 f"{self._layer(again)} returns other values in a second pass of the same photo beside another one; the "
                 "network draws random numbers or mixes the photos of a batch (as batch norm without "

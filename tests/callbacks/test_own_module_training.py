@@ -161,7 +161,7 @@ def quiet() -> None:
 def test_modules_learn_as_by_lightning(tmp_path: Path) -> None:
     """Each module, beside all others, and each option that changes training give what plain training gives."""
     alone = compare(tmp_path / "alone", [], {})[0]["baseline"]
-    assert len(MODULES) >= 25
+    assert len(MODULES) >= 40
     found = differences(tmp_path / "all", MODULES, {}, alone)
     for number, (name, options) in enumerate(TRAINERS.items()):
         found += [f"{name}: {each}" for each in differences(tmp_path / str(number), [Dropped], options, alone)]

@@ -322,6 +322,86 @@ class CentresOnItsFirstBatch(Probe):
         return super().forward(inputs - self.mean)
 
 
+class UsesItsLogger(Probe):
+    """Calls what only some loggers have."""
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        logger: Any = self.logger
+        logger.experiment.add_scalar("batch", batch_idx)
+        logger.log_image("inputs", [batch[0]])
+        return super().training_step(batch, batch_idx)
+
+
+class ClearsItsValidation(Probe):
+    """Overwrites its validation batch after its own prediction."""
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        self.log("val_loss", functional.cross_entropy(self(batch[0]), batch[1]))
+        self.kept = batch[0].clone()
+        batch[0].zero_()
+
+    def on_validation_batch_end(self, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        batch[0].copy_(self.kept)
+
+
+class LogsADict(Probe):
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        loss = super().training_step(batch, batch_idx)
+        self.log_dict({"double": 2 * loss, "half": loss / 2}, on_step=True, on_epoch=True, prog_bar=True)
+        return loss
+
+
+class KeepsTrainLosses(Probe):
+    """Sums the outputs of its steps at the end of the epoch."""
+
+    def on_train_epoch_start(self) -> None:
+        self.losses: list[Tensor] = []
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        loss = super().training_step(batch, batch_idx)
+        self.losses.append(loss.detach())
+        return loss
+
+    def on_train_epoch_end(self) -> None:
+        self.head.bias.data += torch.stack(self.losses).mean()
+
+
+class ClipsItself(Probe):
+    def configure_gradient_clipping(self, optimizer: Any, gradient_clip_val: Any = None, *_: Any, **__: Any) -> None:
+        self.clip_gradients(optimizer, gradient_clip_val=0.1, gradient_clip_algorithm="norm")
+
+
+class ZeroesToNothing(Probe):
+    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Any) -> None:
+        optimizer.zero_grad(set_to_none=False)
+
+
+class NoisesGradients(Probe):
+    def on_before_optimizer_step(self, optimizer: Any) -> None:
+        for each in self.parameters():
+            each.grad += 0.01 * torch.randn_like(each)
+
+
+class ManualSchedule(Manual):
+    """Steps its own schedule."""
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        super().training_step(batch, batch_idx)
+        schedule: Any = self.lr_schedulers()
+        schedule.step()
+
+    def configure_optimizers(self) -> Any:
+        optimizer = super().configure_optimizers()
+        return [optimizer], [schedules.CosineAnnealingLR(optimizer, 8)]
+
+
+class ChainedSchedules(Probe):
+    def configure_optimizers(self) -> Any:
+        optimizer = super().configure_optimizers()
+        parts = [schedules.LinearLR(optimizer, 0.1, total_iters=3), schedules.ExponentialLR(optimizer, 0.8)]
+        return [optimizer], [{"scheduler": schedules.SequentialLR(optimizer, parts, [3]), "interval": "step"}]
+
+
 class Thaws(BaseFinetuning):
     """Freezes the bias for all of the one epoch."""
 
