@@ -210,8 +210,8 @@ def _remarks_on_code(run: ComparisonRun) -> list[str]:
             name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
         ]
         unstored.append(
-            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} first ran while they were measured; import it "
-            "at the top of a file."
+            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} first ran while they were measured; "
+            "import it at the top of a file."
         )
     return unstored
 

@@ -249,7 +249,7 @@ class ModuleEvaluations(Callback):
 class ModuleLog(DummyLogger):
     """Keeps the last values that a module, or a callback such as LearningRateMonitor, has logged; ignores all else."""
 
-    name, version = "module", 0
+    name, version = "module", "0"
 
     def __init__(self) -> None:
         super().__init__()

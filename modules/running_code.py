@@ -222,8 +222,10 @@ def _file_of(module: ModuleType | None) -> str | None:
     # Modules that torch makes name files that do not exist.
     if getattr(module, "__spec__", None) is None and getattr(module, "__name__", "") not in ("__main__", "__mp_main__"):
         return None
+    if module is None or not isinstance(file, str):
+        return None
     # pytest names the folder of a namespace package as its file. A script may have no suffix.
-    is_file = isinstance(file, str) and (os.path.splitext(file)[1] or module.__name__ == "__main__")  # noqa: PTH122
+    is_file = os.path.splitext(file)[1] or module.__name__ == "__main__"  # noqa: PTH122
     return os.path.abspath(file) if is_file else None  # noqa: PTH100
 
 

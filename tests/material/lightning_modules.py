@@ -378,8 +378,9 @@ class ZeroesToNothing(Probe):
 
 class NoisesGradients(Probe):
     def on_before_optimizer_step(self, optimizer: Any) -> None:
-        for each in self.parameters():
-            each.grad += 0.01 * torch.randn_like(each)
+        for weights in self.parameters():
+            assert weights.grad is not None
+            weights.grad += 0.01 * torch.randn_like(weights)
 
 
 class ManualSchedule(Manual):
