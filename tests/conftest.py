@@ -59,8 +59,9 @@ def isolation(forgotten: None, isolated: Iterator[Path], monkeypatch: pytest.Mon
     """Run every test with a cache and a ledger of its own, without account, shared folder or model hub."""
     # Of files that a test writes, only a restart would tell that they are as they were when they were imported.
     monkeypatch.setattr(running_code, "STARTED", float("inf"))
-    # What other tests have executed is not of this one's process.
+    # What other tests have executed is not of this one's process, which runs a script, as workers of pytest do not.
     executed_code.executed.clear()
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", pytest.__file__, raising=False)
     folder = next(isolated)
     monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HEADSTART_LEDGER", str(folder / "ledger"))
