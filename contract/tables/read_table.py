@@ -194,7 +194,9 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     """Raise a UserError if scores `[m, n, t]` or performances `[n, t]` are missing."""
     metrics, sources, targets = names
     gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
-    unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
+    # Without metrics, a row that is not there counts once.
+    alone = performances if metrics[0] else performances & ~scores[0]
+    unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(alone).tolist()]
     hint = ", or choose metrics that have them" if gaps and metrics[0] else ""
     mistakes = {"missing cells": gaps, "missing performances": unknown}
     refuse_kinds(mistakes, f"; complete them{hint}, or choose --missing=complete|pairwise")

@@ -84,8 +84,8 @@ def forecast(
     report, figures = {f"{NAME}.md": _report(document)}, {NAME: plot_forecast(document)}
     results.write(document, {NAME: _table(document)}, report, figures, figure_formats)
 
-    for forecasts in described if len(described) <= MOST_PRINTED else []:
-        print_table(f"{forecasts['name']}\n{_criterion(forecasts)}", _rows(forecasts), CAPTION)
+    for entry in described if len(described) <= MOST_PRINTED else []:
+        print_table(f"{entry['name']}\n{_criterion(entry)}", _rows(entry), CAPTION)
     print_lines(_remarks(document))
     results.print_written()
     return document

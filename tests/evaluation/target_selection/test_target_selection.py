@@ -195,7 +195,7 @@ def test_mistakes_and_other_configurations_are_refused(run: Run, refused: Callab
         (["--source=resnet999"], "source: 'resnet999' not in the registry; it has mobilenet_v2_narrow"),
         (["--metrics=[gbc, gbc]"], "metrics: gbc, gbc given"),
         (["--metrics=[h_score, ncti, etran]"], "error: metrics: ncti, etran compare sources"),
-        (["--performances=nowhere.csv"], "performances: 'nowhere.csv' cannot be read"),
+        (["--performances=nowhere.csv"], "performances: there is no file 'nowhere.csv'"),
         (["--dataset.root=nowhere"], "error: dataset.root: there is no folder nowhere"),
     ]
     lines = [(message, refused(lambda given=given: run(*given))) for given, message in mistakes]
