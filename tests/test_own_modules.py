@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
@@ -21,6 +22,8 @@ from headstart.train import main
 MINE = """\
 import torch
 from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.cli import OptimizerCallable
 from torch import nn
 
 class Probe(LightningModule):
@@ -72,11 +75,27 @@ class Unsure(Probe):
     def configure_optimizers(self):
         return "SGD"
 
+class Saves(Probe):
+    def configure_callbacks(self):
+        return [ModelCheckpoint()]
+
 class Interrupted(Probe):
     def training_step(self, batch, batch_idx):
         if batch_idx == 5:
             raise KeyboardInterrupt
         return super().training_step(batch, batch_idx)
+
+class Chosen(Probe):
+    def __init__(self, backbone, classes, optimizer: OptimizerCallable = torch.optim.SGD, act=lambda logits: logits):
+        super().__init__(backbone, classes)
+        self.optimizer, self.act = optimizer, act
+        torch.set_default_dtype(torch.float64)
+
+    def forward(self, inputs):
+        return self.act(super().forward(inputs))
+
+    def configure_optimizers(self):
+        return self.optimizer(self.parameters())
 
 def make(backbone: nn.Module, classes: int) -> Probe:
     return Probe(backbone, classes)
@@ -86,7 +105,8 @@ class Spoils(Callback):
         for each in pl_module.parameters():
             each.data.zero_()
 """
-NAMED = "--model.methods.mine=own_modules.Probe"
+METHOD = "--model.methods.mine=own_modules."
+NAMED = f"{METHOD}Probe"
 # The drawings of the demo on a pre-trained network, with few photos.
 DEMO = (
     *("--config=configs/demo.yaml", "--data.photos.train_size=60", "--data.photos.validation_size=40"),
@@ -168,6 +188,22 @@ def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytes
     assert read(changed)["methods"]["mine"]["key"]["trainer"]["gradient_clip_val"] == 0.1
 
 
+def test_a_module_gets_the_optimizer_that_its_options_name() -> None:
+    options = [f"{METHOD}Chosen", "--model.methods.mine.optimizer=torch.optim.Adam", "--criterion.until=limit"]
+    rates = ("--model.methods.mine.optimizer.lr=0.01", "--model.baseline.optimizer.lr=0.01")
+    pruning = ("--trainer.callbacks+=ModelPruning", "--trainer.callbacks.pruning_fn=l1_unstructured")
+    folder = fit(*options, *rates)
+    assert counts(folder)["mine"] == counts(folder)["baseline"]
+    assert torch.get_default_dtype() == torch.float32
+    pruned = fit(*options, *rates, *pruning, "--trainer.callbacks.amount=0.5", folder="pruned")
+    # What the parser cannot write is left out of the configuration, or is its name.
+    text = (pruned / "config.yaml").read_text() + (pruned / "results.json").read_text()
+    assert "pruning_fn: l1_unstructured\n" in text
+    assert "Unable" not in text
+    with blank_figures():
+        main([f"--config={pruned / 'config.yaml'}"])
+
+
 @pytest.mark.parametrize("batch_norm", ["frozen", "trained"])
 def test_a_module_fine_tunes_as_the_shipped_method(batch_norm: str) -> None:
     rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")
@@ -181,7 +217,6 @@ def test_a_module_fine_tunes_as_the_shipped_method(batch_norm: str) -> None:
 
 
 # Options and the lines that they end with, first those that are found before a photo is read.
-METHOD = "--model.methods.mine=own_modules."
 REFUSED = {
     f"{METHOD}Alone": "model.methods.mine: Alone must take the backbone and the number of classes first, and its other "
     "arguments as options (too many positional arguments)",
@@ -202,6 +237,7 @@ LATE = {
     f"{METHOD}Fails": "model.methods.mine: Fails failed with a backbone and 2 classes: ValueError: no 2 classes,",
     f"{METHOD}Narrow": "model.methods.mine: forward of Narrow returns [",
     f"{METHOD}Named": "model.methods.mine: a hook of Named makes the batch a dict; evaluations need (inputs, labels)",
+    f"{METHOD}Saves": "model.methods.mine.configure_callbacks: ModelCheckpoint would change the protocol, or write",
     f"{METHOD}Unsure": "model.methods.mine: Unknown configuration for model optimizers. Output from",
 }
 

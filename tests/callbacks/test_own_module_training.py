@@ -112,10 +112,11 @@ def fit_plainly(kind: type[LightningModule], ordering: int, options: dict[str, A
 
     class Counting(kind):  # type: ignore[valid-type, misc]
         def validation_step(self, batch: Any, batch_idx: int) -> None:
+            inputs = batch[0].clone()
             if kind.validation_step is not LightningModule.validation_step:
                 super().validation_step(batch, batch_idx)
             with torch.autocast("cpu", enabled=False):
-                counts[-1] += int((self(batch[0]).argmax(1) == batch[1]).sum())
+                counts[-1] += int((self(inputs).argmax(1) == batch[1]).sum())
 
         def on_validation_epoch_start(self) -> None:
             counts.append(0)

@@ -264,6 +264,8 @@ passes = count()
         lambda rows: functional.dropout(rows, 0.1, training=True),
         lambda rows: rows[:, next(passes) % 2 :],
         lambda rows: functional.batch_norm(rows, None, None, training=True),
+        lambda rows: rows + rows[:1],
+        lambda rows: rows + torch.rand_like(rows),
     ],
 )
 def test_layers_that_draw_random_numbers_or_mix_photos(function: Callable[[Tensor], Tensor]) -> None:

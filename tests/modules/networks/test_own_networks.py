@@ -20,6 +20,7 @@ from headstart.tests.material.networks import random_photos
 SMALL = Preprocessing(resize=32, crop=32)
 
 OWN = """
+import torch
 from torch import nn
 
 def classifier(width=5):
@@ -67,6 +68,16 @@ class Features(nn.Module):
 
     def forward(self, photos):
         return self.layers(photos)
+
+class Leading(Features):
+    def forward(self, photos):
+        rows = super().forward(photos)
+        return rows + rows[:1]
+
+class Random(Features):
+    def forward(self, photos):
+        rows = super().forward(photos)
+        return rows + torch.rand_like(rows)
 """
 
 
@@ -124,6 +135,8 @@ WRONG = {
     "pair": "pair does more than to return what its last linear layer",
     "twice": "twice does more than to return what its last linear layer 'square' returns",
     "mixing": "mixing returns other features of a picture beside other pictures; give a network whose",
+    "Leading": "Leading returns other features of a picture beside other pictures; give a network whose",
+    "Random": "Random returns other features of a picture beside other pictures; give a network whose",
     "clasifier": "clasifier cannot be imported: AttributeError",
 }
 
