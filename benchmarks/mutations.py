@@ -67,14 +67,17 @@ def mutations(path: Path) -> Iterator[Mutation]:
             yield from change(node.left, node.comparators[0], *OPERATORS[type(node.ops[0])])
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
             yield from change(node.left, node.right, *OPERATORS[type(node.op)])
+
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             line, value = lines[node.lineno - 1], node.value
             new = str(not value if isinstance(value, bool) else value + 1)
             yield Mutation(path, node.lineno, line, line[: node.col_offset] + new + line[node.end_col_offset :])
+
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if isinstance(node, ast.Expr | ast.AugAssign) and node.lineno == node.end_lineno and not is_docstring:
             line = lines[node.lineno - 1]
             yield Mutation(path, node.lineno, line, f"{line[: node.col_offset]}pass{line[node.end_col_offset :]}")
+
         for name, field in ast.iter_fields(node):
             for child in field if isinstance(field, list) else [field]:
                 if isinstance(child, ast.AST) and name not in ("annotation", "returns"):

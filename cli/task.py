@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headstart.cli.commands import COMPARISON, TASKS
 from headstart.output.errors import UsageError
 from headstart.output.import_paths import import_from_working_folder
-from headstart.output.usage import configs_of, read_yaml
+from headstart.output.shipped_files import configs_of, read_yaml
 
 if TYPE_CHECKING:
     from headstart.cli.task_cli import TaskCLI

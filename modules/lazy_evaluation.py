@@ -110,7 +110,6 @@ def copy_of(state: MethodState) -> Method:
     own = state.attributes()
     others = [each for name, each in vars(method).items() if name not in own and not isinstance(each, MethodType)]
     shared = [method.start, *vars(method.start).values(), *state.optimizers, *weak, *others]
-    _require_no_closures(method, {id(each): each for each in shared})
     subject = f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,"
     try:
         # A tensor that is made in inference mode could not be changed.
@@ -119,6 +118,7 @@ def copy_of(state: MethodState) -> Method:
             torch.inference_mode(False),
             torch.no_grad(),
         ):
+            _require_no_closures(method, {id(each): each for each in shared})
             return deepcopy(method, {id(each): each for each in shared})
     except UserError:
         raise

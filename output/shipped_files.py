@@ -1,10 +1,13 @@
-"""Files that come with the suite, found from any working folder by the names that they have in a checkout."""
+"""Files that come with the suite, found from any working folder, and files of options that arguments name."""
 
 import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from headstart.output.arguments import expand_home
 from headstart.output.import_paths import ROOT
@@ -53,3 +56,20 @@ def _find(value: str) -> str:
     """Return where the file of an option lies; a value that names no file, such as a mapping in one line, as it is."""
     path = find_file(value)
     return str(path) if path.is_absolute() and not Path(value).is_absolute() else value
+
+
+def configs_of(args: Sequence[str]) -> list[str]:
+    """Return the configuration files that arguments name, in order."""
+    return [
+        arg.removeprefix("--config=")
+        for before, arg in pairwise(["", *find_configurations(args)])
+        if before == "--config" or arg.startswith("--config=")
+    ]
+
+
+def read_yaml(path: str, is_file: bool = True) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return what a configuration file, or a text, holds; the error if it cannot be read."""
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8") if is_file else path)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return error

@@ -4,7 +4,6 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -13,7 +12,7 @@ import yaml
 
 from headstart.output.class_options import FOLDERS, LISTS, TABLES, class_problem, suggest_class
 from headstart.output.errors import broken_yaml
-from headstart.output.shipped_files import CONFIGS, find_configurations
+from headstart.output.shipped_files import CONFIGS, configs_of, read_yaml
 
 WORDS = {
     "bool": "true or false",
@@ -101,35 +100,20 @@ def explain(
         nested = OptionMistake(meant[1], meant[2])
 
     if nested:
-        owner = (found := OWNER.search(text)) and (found[1] or found[2])
-        is_first = owner and not nested.owners and nested.reason.endswith("such option")
-        reason = nested.reason + (f" of {owner}" if is_first else "")
-        if is_first and not nested.closest:
-            reason += f"; it has {', '.join(_beginnings(nested.options)) or 'no options'}"
-
-        closest = nested.closest and f"{name}.{nested.closest}".lstrip(".")
-        owners = (*nested.owners, *([owner] if owner else []))
-        name = f"{name}.{nested.name}".lstrip(".")
-        return OptionMistake(name, reason, closest, owners, nested.options, nested.own)
-
+        return _around(name, text, nested)
     if linked := LINKED.match(text):
         name, by = linked["name"] or linked[3], linked["by"] or linked[4]
         return OptionMistake(name, f"it follows from {by}, and cannot be given")
     if stray := re.fullmatch(r"unrecognized arguments: ([^-]\S*).*", text):
         return OptionMistake("", f"{stray[1]!r} is no option; options are written --name=value")
     if unknown := UNKNOWN.match(text):
-        name = ".".join(filter(None, unknown.groups()))
-        if name.startswith("init_arg"):
-            return OptionMistake("init_arg", "there is no such key", "init_args")
-        group = name
-        while group and not (options := _options_of(group, known)):
-            group = group.rpartition(".")[0]
-        closest, own = _closest(name, known), name.removeprefix(f"{group}.")
-        return OptionMistake(name, "there is no such option", closest, (), options if group else known, own)
+        return _unknown(".".join(filter(None, unknown.groups())), known)
+
     options = _beginnings(_options_of(name, known))
     if options and (value := VALUE_FOR_GROUP.match(text)):
         reason = f"expected its options, written --NAME.{options[0]}=VALUE, not {value[1]}; it has {', '.join(options)}"
         return OptionMistake(name, _missing_file(value[1]) or reason)
+
     if name == "config" and "File does not exist" in text:
         shipped = [str(path.relative_to(CONFIGS.parent)) for path in CONFIGS.rglob("*.yaml")]
         missing = [path for path in configs_of(args) if not Path(path).exists()]
@@ -140,6 +124,7 @@ def explain(
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
         kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")
         return OptionMistake(name, f"expected a {kind.lower()}, written --{name}={kind}{hint}")
+
     if "required: " in text:
         has_file = "config" not in known or any(arg.startswith("--config") for arg in args)
         hint = "" if has_file else "; configuration files are given by --config"
@@ -148,6 +133,31 @@ def explain(
             return OptionMistake(name, f"it is required; give {_describe(choices)}")
         return OptionMistake(name, f"it is required, and not given{hint}")
     return OptionMistake(name, _reason(text[key.end() :] if key else text, types.get(name.removesuffix(".help"))))
+
+
+def _around(name: str, text: str, nested: OptionMistake) -> OptionMistake:
+    """Return a mistake in an option of a class by the name of the option that takes the class."""
+    owner = (match := OWNER.search(text)) and (match[1] or match[2])
+    is_first = owner and not nested.owners and nested.reason.endswith("such option")
+    reason = nested.reason + (f" of {owner}" if is_first else "")
+    if is_first and not nested.closest:
+        reason += f"; it has {', '.join(_beginnings(nested.options)) or 'no options'}"
+
+    closest = nested.closest and f"{name}.{nested.closest}".lstrip(".")
+    owners = (*nested.owners, *([owner] if owner else []))
+    return OptionMistake(f"{name}.{nested.name}".lstrip("."), reason, closest, owners, nested.options, nested.own)
+
+
+def _unknown(name: str, known: Sequence[str]) -> OptionMistake:
+    """Return the mistake of an option that there is not, among those of its group if it has one."""
+    if name.startswith("init_arg"):
+        return OptionMistake("init_arg", "there is no such key", "init_args")
+
+    group = name
+    while group and not (options := _options_of(group, known)):
+        group = group.rpartition(".")[0]
+    closest, own = _closest(name, known), name.removeprefix(f"{group}.")
+    return OptionMistake(name, "there is no such option", closest, (), options if group else known, own)
 
 
 def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
@@ -183,15 +193,6 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     reason = mistake.reason.replace("--NAME.", f"--{name}.")
     named = OptionMistake(name, reason, closest, (), mistake.options, mistake.own)
     return _with_others(named, options) if mistake.reason.startswith("there is no such option") else named
-
-
-def configs_of(args: Sequence[str]) -> list[str]:
-    """Return the configuration files that arguments name, in order."""
-    return [
-        arg.removeprefix("--config=")
-        for before, arg in pairwise(["", *find_configurations(args)])
-        if before == "--config" or arg.startswith("--config=")
-    ]
 
 
 def file_mistake(text: str, args: Sequence[str]) -> str:
@@ -321,14 +322,6 @@ def _closest(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, whole, n=1) or starts[: len(starts) == 1]
     close = close or [f"{start}{dot}{rest}" for start in difflib.get_close_matches(first, beginnings, n=1)]
     return close[0] if close and close[0] != name else ""
-
-
-def read_yaml(path: str, is_file: bool = True) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Return what a configuration file, or a text, holds; the error if it cannot be read."""
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8") if is_file else path)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        return error
 
 
 def _flat(content: Any, owners: set[str], name: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever YAML holds

@@ -46,12 +46,15 @@ def write_catalog(
     with prefix_errors("folder"):
         pictures = sorted(_pictures(root, "", left_out) if root.is_dir() else ())
     report_left_out(left_out, "folder")
+
     if not pictures or (count or 0) > len(pictures):
         raise UserError(f"folder: {folder!r} holds {len(pictures)} pictures, but {count or 'some'} are needed")
     if count is not None:
         pictures = sorted(random.Random(seed).sample(pictures, int(count)))
+
     name = dataset_name or root.resolve().name
     lines = [json.dumps({"dataset_name": name, "image_identifier": path}) for path in pictures]
+
     try:
         with replacing(Path(output)) as partial:
             partial.write_text("\n".join(lines) + "\n")

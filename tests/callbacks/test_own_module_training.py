@@ -22,12 +22,20 @@ from headstart.callbacks.measurement import measure
 from headstart.cli.trainer_options import own_trainer
 from headstart.datamodules.sample_stream import ValidationSet
 from headstart.modules import Comparison, GradientDescent, MethodStart
+from headstart.tests.material import lightning_hooks, lightning_modules
 from headstart.tests.material.blank_figures import blank_figures
-from headstart.tests.material.lightning_modules import MODULES, Dropped, Probe, Thaws, Validates
+from headstart.tests.material.lightning_hooks import Dropped, Thaws, Validates
+from headstart.tests.material.lightning_modules import Probe
 from headstart.tests.material.scripted_runs import FIRST, IndexStream
 
 BATCH, SAMPLES, WIDTH, CLASSES, VALIDATION, CHUNK = 2, 16, 6, 3, 20, 10
 QUIET = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 0, "enable_checkpointing": False}
+MODULES = [
+    kind
+    for material in (lightning_modules, lightning_hooks)
+    for kind in vars(material).values()
+    if isinstance(kind, type) and issubclass(kind, Probe) and kind.__module__ == material.__name__
+]
 # Options of the trainer beside which the plain probe is trained.
 TRAINERS: dict[str, dict[str, Any]] = {
     "clipped by norm": {"gradient_clip_val": 0.1},

@@ -137,6 +137,7 @@ def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pyte
     assert document["methods"]["baseline"]["samples_to_criterion"] == [12, None]
     assert document["methods"]["baseline"]["onset"] == [4, None]
     assert document["methods"]["baseline"]["restricted_mean"] == 16
+    assert document["times"]["computed_traces"] == document["times"]["reused_traces"] == 0
     assert "INCOMPLETE: error: RuntimeError: scripted failure" in capsys.readouterr().out
 
 

@@ -1,6 +1,7 @@
 """`headstart cache`: what is shown is what lies there, and what is removed is gone."""
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def test_listing_shows_kinds_and_sizes(stored: Path, capsys: pytest.CaptureFixtu
     assert [entry.content.partition(" (")[0] for entry in shown["features"]] == [
         "6 rows of features of mobilenet_v2"
     ] * 2
+    assert not any(re.search("[0-9a-f]{13}", entry.content) for entry in shown["features"])
     assert {entry.path for entry in shown["features"]} == set((stored / "features").iterdir())
     assert [(entry.name, entry.size) for entry in shown["downloads"]] == [("mine", size_of(stored / "datasets/mine"))]
     assert [(entry.name, entry.content) for entry in shown["ledgers"]] == [("runs/ledger", "4 traces")]

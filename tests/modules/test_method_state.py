@@ -223,6 +223,14 @@ class Greedy(Locked):
         super().adapt(inputs, labels)
 
 
+class Closing(Locked):
+    """Holds a function that refers to it, which a copy would share."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs, labels)
+        self.part = [lambda rows: self.forward(rows)]
+
+
 class TakesAllMemory:
     def __deepcopy__(self, memo: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried")
@@ -230,7 +238,14 @@ class TakesAllMemory:
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [(Locked, "lazy needs copies of Locked, .*generator"), (Greedy, "a copy of Greedy, .* does not fit into memory")],
+    [
+        (Locked, "lazy needs copies of Locked, .*generator"),
+        (Greedy, "a copy of Greedy, .* does not fit into memory"),
+        (
+            Closing,
+            "lazy evaluates copies of Closing, .*lambda> refers to .* method of the class, or",
+        ),
+    ],
 )
 def test_what_cannot_be_copied_is_one_line(kind: type[Method], words: str) -> None:
     with pytest.raises(UserError, match=rf"^criterion\.evaluation: {words}.* give every"):
