@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -212,14 +211,15 @@ def test_the_same_code_is_not_measured_again(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "ran"), [("Late", "own_part"), ("LateText", "<a text that .*own_methods.py runs>")])
+@pytest.mark.parametrize(("name", "ran"), [("Late", "own_part first ran"), ("LateText", "<a text that")])
 def test_a_method_that_runs_other_code_is_not_stored(
     run: Run, capsys: pytest.CaptureFixture[str], name: str, ran: str
 ) -> None:
     runs = [run(method(name), folder=folder) for folder in ("first", "again")]
     assert [times(each) for each in runs] == [(4, 0), (2, 2)]
     said = " ".join(capsys.readouterr().out.split())
-    assert len(re.findall(f"Traces of mine are not stored: {ran} first ran while they were measured", said)) == 2
+    assert said.count("Traces of mine are not stored: ") == 2
+    assert f"Traces of mine are not stored: {ran}" in said
 
 
 @pytest.mark.slow
