@@ -42,7 +42,7 @@ COMMANDS = {
         "cka": Command("compare models on stimuli, or score a submission", "evaluation.alignment.cka"),
         "cka-search": Command("search for a submission with a high score", "evaluation.alignment.cka_search"),
         "cka-registry": Command("write a model registry", "evaluation.alignment.cka_registry"),
-        "validate": Command("validate a submission", "scripts.validate_submission:main"),
+        "validate": Command("validate a submission", "scripts.validate_submission:validate"),
         "challenge-bundle": Command(
             "write a challenge for Codabench or EvalAI", "evaluation.challenge_bundle.challenge_bundle"
         ),
@@ -74,7 +74,7 @@ COMMANDS = {
 
 COMMAND_BY_NAME = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
-POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
+POSITIONAL = {"sample-efficiency", "validate", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"dashboard-view", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that may come first without its name, beside others that are required, or not required itself.
 FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file", "audit": "table", "stability": "table"}

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from headstart.contract.limited_yaml import parse_yaml
 from headstart.contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
 from headstart.contract.problems import ContractError
 from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Track, check_document
+from headstart.contract.unique_keys import UniqueKeyLoader
 from headstart.contract.untrusted_json import read_limited
 from headstart.contract.versions import VERSIONS, Version
 from headstart.output.errors import broken_yaml
@@ -38,10 +38,9 @@ def _read_time(value: object) -> object:
     return time
 
 
-def _check_time_zone(value: object) -> object:
+def _check_time_zone(value: str) -> str:
     try:
-        if isinstance(value, str):
-            ZoneInfo(value)
+        ZoneInfo(value)
     except (OSError, ValueError, KeyError) as error:  # the name of a folder, a path, an unknown name
         raise ValueError("is not the name of a time zone, such as UTC or Europe/Berlin") from error
     return value
@@ -51,16 +50,25 @@ _Line = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)
 _Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=DATASET_PATTERN)]
 _Number = Annotated[int, Field(ge=MIN_ENTRIES, le=MAX_ENTRIES)]
 _Limit = Annotated[int, Field(ge=1)]
+_Time = Annotated[datetime | None, BeforeValidator(_read_time)]
 # A pattern has the characters of model names, so a bracket, which would be a choice of letters, is not allowed.
 _Pattern = Annotated[str, Field(min_length=1, max_length=256, pattern=MODEL_PATTERN)]
+_Family = Annotated[tuple[_Pattern, ...], AS_LIST, Field(min_length=1)]
+_Unmixed = Annotated[tuple[_Line, ...], AS_LIST, Field(min_length=2)]
 
 
 class Count(Document):
-    """The number of models or stimuli of a submission."""
+    """The number of models or stimuli of a submission.
 
-    exactly: Annotated[_Number | None, Field(description="Exactly this many.")] = None
-    least: Annotated[_Number | None, Field(description="This many or more.")] = None
-    most: Annotated[_Number | None, Field(description="This many or fewer.")] = None
+    Attributes:
+        exactly: Exactly this many.
+        least: This many or more.
+        most: This many or fewer.
+    """
+
+    exactly: _Number | None = None
+    least: _Number | None = None
+    most: _Number | None = None
 
     @model_validator(mode="after")
     def _can_be_kept(self) -> Count:
@@ -72,58 +80,50 @@ class Count(Document):
 
 
 class TeamRules(Document):
-    """The rules of either team."""
+    """The rules of either team.
 
-    count: Annotated[Count, Field(description="How many models or stimuli a submission has.")] = Count()
-    submissions: Annotated[
-        _Limit | None, Field(description="Submissions that are allowed to a participant in total; null for any number.")
-    ] = None
-    submissions_per_day: Annotated[
-        _Limit | None,
-        Field(description="Submissions that are allowed to a participant on one day; null for any number."),
-    ] = None
+    Attributes:
+        count: How many models or stimuli a submission has.
+        submissions: Submissions that are allowed to a participant in total; None for any number.
+        submissions_per_day: Submissions that are allowed to a participant on one day; None for any number.
+    """
+
+    count: Count = Count()
+    submissions: _Limit | None = None
+    submissions_per_day: _Limit | None = None
 
 
 class BlueRules(TeamRules):
-    """The rules of the Blue Team, which submits models."""
+    """The rules of the Blue Team, which submits models.
 
-    families: Annotated[
-        dict[_Line, Annotated[tuple[_Pattern, ...], AS_LIST, Field(min_length=1)]],
-        Field(
-            default_factory=dict,
-            description="Patterns of model names, with * and ?, by the name of the family that they describe.",
-        ),
-    ]
-    most_per_family: Annotated[
-        _Limit | None, Field(description="Models of one family that a submission may have; null for any number.")
-    ] = None
-    unmixed_families: Annotated[
-        tuple[Annotated[tuple[_Line, ...], AS_LIST, Field(min_length=2)], ...],
-        AS_LIST,
-        Field(description="Lists of families, of each of which a submission may have models of one family alone."),
-    ] = ()
+    Attributes:
+        families: Patterns of model names, with * and ?, by the name of the family that they describe.
+        most_per_family: Models of one family that a submission may have; None for any number.
+        unmixed_families: Lists of families, of each of which a submission may have models of one family alone.
+    """
+
+    families: dict[_Line, _Family] = {}  # noqa: RUF012 - pydantic copies it
+    most_per_family: _Limit | None = None
+    unmixed_families: Annotated[tuple[_Unmixed, ...], AS_LIST] = ()
 
     @model_validator(mode="after")
-    def _families_are_known_and_used(self) -> BlueRules:
+    def _families_are_named(self) -> BlueRules:
         unknown = sorted({name for group in self.unmixed_families for name in group} - set(self.families))
         if unknown:
             raise ValueError(f"unmixed_families names {', '.join(unknown)}, and families does not")
-        if any(len(set(group)) < len(group) for group in self.unmixed_families):
-            raise ValueError("unmixed_families names a family twice in one list")
         if self.most_per_family is not None and not self.families:
             raise ValueError("most_per_family needs families")
-        if self.families and self.most_per_family is None and not self.unmixed_families:
-            raise ValueError("families needs most_per_family or unmixed_families")
         return self
 
 
 class RedRules(TeamRules):
-    """The rules of the Red Team, which submits stimuli."""
+    """The rules of the Red Team, which submits stimuli.
 
-    datasets: Annotated[
-        Annotated[tuple[_Slug, ...], AS_LIST, Field(min_length=1)] | None,
-        Field(description="Data sets that stimuli may come from; null for all of the catalog."),
-    ] = None
+    Attributes:
+        datasets: Data sets that stimuli may come from; None for all of the catalog.
+    """
+
+    datasets: Annotated[tuple[_Slug, ...], AS_LIST, Field(min_length=1)] | None = None
 
 
 class ByTeam(Document):
@@ -140,44 +140,45 @@ class ByTeam(Document):
 
 
 class ScoreRules(Document):
-    """What is computed beside the contract's score, and changes nothing in it."""
+    """What is computed beside the contract's score, and changes nothing in it.
 
-    epsilon: Annotated[
-        float | None,
-        # YAML takes 1e-6, without a point, for text.
-        Field(strict=False, gt=0, lt=1, description="Added to the denominator of CKA in a second score."),
-    ] = None
+    Attributes:
+        epsilon: Added to the denominator of CKA in a second score.
+    """
+
+    # YAML takes 1e-6, without a point, for text.
+    epsilon: Annotated[float | None, Field(strict=False, gt=0, lt=1)] = None
 
 
 class Challenge(Document):
-    """A challenge under the contract; its own rules hold beside the contract's and never loosen them."""
+    """A challenge under the contract; its own rules hold beside the contract's and never loosen them.
 
-    name: Annotated[_Slug, Field(description="What results call the challenge.")]
-    title: Annotated[_Line, Field(description="What people call it.")]
-    description: Annotated[str, Field(max_length=10_000, description="What it is about, in sentences.")] = ""
+    Attributes:
+        name: What results call the challenge.
+        title: What people call it.
+        description: What it is about, in sentences.
+        contract_versions: Versions of the contract that submissions may be written for.
+        opens: First moment at which submissions are taken, with its time zone; None for none.
+        deadline: Last moment at which submissions are taken, with its time zone; None for none.
+        time_zone: Time zone whose midnight ends a day, by its name in the IANA data base.
+        teams: Rules by team; one that is left out submits nothing.
+        score: What is computed beside the contract's score.
+    """
+
+    name: _Slug
+    title: _Line
+    description: Annotated[str, Field(max_length=10_000)] = ""
     contract_versions: Annotated[
         tuple[Version, ...],
         AS_LIST,
-        Field(min_length=1, description="Versions of the contract that submissions may be written for."),
+        Field(min_length=1),
         AfterValidator(lambda names: tuple(version for version in VERSIONS if version in names)),
     ] = VERSIONS
-    opens: Annotated[
-        datetime | None,
-        BeforeValidator(_read_time),
-        Field(description="First moment at which submissions are taken, with its time zone; null for none."),
-    ] = None
-    deadline: Annotated[
-        datetime | None,
-        BeforeValidator(_read_time),
-        Field(description="Last moment at which submissions are taken, with its time zone; null for none."),
-    ] = None
-    time_zone: Annotated[
-        str,
-        BeforeValidator(_check_time_zone),
-        Field(description="Time zone whose midnight ends a day, by its name in the IANA data base."),
-    ] = "UTC"
-    teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out submits nothing.")]
-    score: Annotated[ScoreRules, Field(description="What is computed beside the contract's score.")] = ScoreRules()
+    opens: _Time = None
+    deadline: _Time = None
+    time_zone: Annotated[str, AfterValidator(_check_time_zone)] = "UTC"
+    teams: ByTeam
+    score: ScoreRules = ScoreRules()
 
     @model_validator(mode="after")
     def _opens_before_it_ends(self) -> Challenge:
@@ -234,12 +235,7 @@ def challenge_path(name: str) -> Path:
     """Return the file of a challenge: a file of this path, else the project's challenge of this name.
 
     A path that does not exist in the working folder is looked up in the checkout.
-
-    Raises:
-        ContractError: The name is empty.
     """
-    if not name:
-        raise ContractError.of("challenge", f"no file is given; {_choices()}")
     path = find_file(name)
     return CHALLENGES / f"{name}.yaml" if not path.is_file() and name in shipped_challenges() else path
 
@@ -247,10 +243,6 @@ def challenge_path(name: str) -> Path:
 def shipped_challenges() -> list[str]:
     """Return the names of the project's challenges."""
     return sorted(path.stem for path in CHALLENGES.glob("*.yaml"))
-
-
-def _choices() -> str:
-    return f"name one, or a challenge of the project: {', '.join(shipped_challenges())}"
 
 
 def read_challenge(path: Path) -> Challenge:
@@ -261,15 +253,15 @@ def read_challenge(path: Path) -> Challenge:
     """
     document = f"challenge {path}"
     if not path.exists():
-        raise ContractError.of(document, f"there is no such file; {_choices()}")
+        names = ", ".join(shipped_challenges())
+        raise ContractError.of(document, f"there is no such file; name one, or a challenge of the project: {names}")
     content = read_limited(path, CHALLENGE_MAX_BYTES, document)
     try:
         # JSON has times as text, which is how the messages show them.
-        parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
-    except (yaml.YAMLError, ValueError, TypeError) as error:
+        parsed: Any = json.loads(json.dumps(yaml.load(content, UniqueKeyLoader), default=str))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise ContractError.of(document, f"is not YAML: {broken_yaml(error)}") from error
-    outcome = check_document(parsed, CHALLENGE, "a challenge")
-    challenge, problems = outcome
+    challenge, problems = check_document(parsed, CHALLENGE, "a challenge")
     if challenge is None:
         raise ContractError(document, problems)
     return challenge

@@ -2,19 +2,17 @@
 
 import hashlib
 import os
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.names import canonical_name
+from headstart.contract.names import canonical_name, canonical_stimulus
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
 from headstart.contract.stimulus_files import root_variable
-from headstart.contract.stimulus_table import StimulusTable
-from headstart.contract.untrusted_json import parse_json, read_limited, read_lines
+from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.contract.versions import REGISTRIES, check_versioned
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, MessageTerms, NetworkSpec, prefix_model_errors
@@ -26,7 +24,7 @@ from headstart.output.shipped_files import CONFIGS, find_file
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
 REGISTRY_MAX_BYTES = 16_000_000
-CATALOG_MAX_BYTES = 64_000_000
+CATALOG_MAX_BYTES = 128_000_000
 MAX_PROBLEMS = 1000
 
 
@@ -135,8 +133,16 @@ class Catalog:
     """
 
     path: Path
-    stimuli: StimulusTable
+    stimuli: list[Stimulus]
     sha256: str
+
+    @cached_property
+    def identifiers(self) -> dict[str, set[str]]:
+        """The pictures of each data set."""
+        identifiers: dict[str, set[str]] = {}
+        for stimulus in self.stimuli:
+            identifiers.setdefault(stimulus.dataset_name, set()).add(stimulus.image_identifier)
+        return identifiers
 
 
 def registry_path(option: str | None) -> Path:
@@ -206,48 +212,39 @@ def read_registries(paths: Sequence[Path]) -> Registry:
     return Registry(paths[0], entries, hashlib.sha256(digests.encode()).hexdigest())
 
 
-def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
-    """Read a stimuli catalog line by line: one JSON object per line; blank lines do not count.
+def read_catalog(path: Path) -> Catalog:
+    """Read a stimuli catalog of at most 128 MB line by line: one JSON object per line; blank lines do not count.
 
     Stimuli whose paths differ in case are different; stimuli that differ in Unicode normalisation alone are equal.
-
-    Args:
-        path: The file.
-        max_bytes: The largest size of the file in bytes.
 
     Raises:
         ContractError: The file cannot be read, or breaks the contract; it holds all problems with their lines, up to a
             thousand.
     """
-    document, digest = f"stimuli catalog {path}", hashlib.sha256()
-    table, line_numbers = StimulusTable(), array("Q")
-    datasets: set[str] = set()
+    document = f"stimuli catalog {path}"
+    content = read_limited(path, CATALOG_MAX_BYTES, document)
+    stimuli: list[Stimulus] = []
+    lines: dict[tuple[str, str], int] = {}
     variables: dict[str, str] = {}
     problems: list[Problem] = []
-    for number, line in enumerate(read_lines(path, max_bytes, document, "max_catalog_bytes"), start=1):
-        digest.update(line)
+    for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
 
         stimulus, violations = _read_line(line)
         if stimulus is not None:
-            if stimulus.dataset_name not in datasets:
-                datasets.add(stimulus.dataset_name)
-                violations += _find_shared_variable(stimulus.dataset_name, variables)
-            table.append(stimulus)
-            line_numbers.append(number)
-
+            stimuli.append(stimulus)
+            violations += [*_find_shared_variable(stimulus, variables), *_find_repetition(stimulus, number, lines)]
         problems += [Problem(fault.pointer, fault.value, f"line {number}: {fault.rule}") for fault in violations]
         if len(problems) >= MAX_PROBLEMS:
             problems.append(Problem("", "", f"lines after line {number} were not read"))
             break
 
-    problems += islice(_find_repeated_stimuli(table, line_numbers), max(MAX_PROBLEMS - len(problems), 0))
-    if not table and not problems:
+    if not stimuli and not problems:
         problems.append(Problem("", "", "is empty; one line per stimulus is needed"))
     if problems:
         raise ContractError(document, problems)
-    return Catalog(path, table, digest.hexdigest())
+    return Catalog(path, stimuli, hashlib.sha256(content).hexdigest())
 
 
 def _read_line(line: bytes) -> tuple[Stimulus | None, list[Problem]]:
@@ -266,23 +263,29 @@ def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterat
             yield Problem(f"{prefix}/{index}/model_name", short_json(entry.model_name), rule + "; names must be unique")
 
 
-def _find_repeated_stimuli(table: StimulusTable, line_numbers: Sequence[int]) -> Iterator[Problem]:
-    for index, earlier in table.repeated():
-        stimulus = table[index]
+def _find_repetition(stimulus: Stimulus, number: int, lines: dict[tuple[str, str], int]) -> Iterator[Problem]:
+    """Find a stimulus that an earlier line has, also in another spelling.
+
+    Args:
+        stimulus: The stimulus.
+        number: Its line.
+        lines: The first line of each stimulus so far; this one is added.
+    """
+    earlier = lines.setdefault(canonical_stimulus(stimulus.dataset_name, stimulus.image_identifier), number)
+    if earlier != number:
         value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
-        same = f"the same stimulus as in line {line_numbers[earlier]}; stimuli must be unique"
-        yield Problem("", value, f"line {line_numbers[index]}: {same}")
+        yield Problem("", value, f"the same stimulus as in line {earlier}; stimuli must be unique")
 
 
-def _find_shared_variable(dataset: str, variables: dict[str, str]) -> Iterator[Problem]:
+def _find_shared_variable(stimulus: Stimulus, variables: dict[str, str]) -> Iterator[Problem]:
     """Find a data set with the environment variable of another: both would be read from the same folder.
 
     Args:
-        dataset: A data set, which comes for the first time.
+        stimulus: A stimulus of the data set.
         variables: The first data set of each variable so far; this one is added.
     """
-    variable = root_variable(dataset)
-    other = variables.setdefault(variable, dataset)
-    if other != dataset:
+    variable = root_variable(stimulus.dataset_name)
+    other = variables.setdefault(variable, stimulus.dataset_name)
+    if other != stimulus.dataset_name:
         rule = f"shares the variable {variable} with data set {short_json(other)}; rename one of them"
-        yield Problem("/dataset_name", short_json(dataset), rule)
+        yield Problem("/dataset_name", short_json(stimulus.dataset_name), rule)

@@ -2,9 +2,8 @@
 
 import os
 import re
-import stat
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
     digits.
 
     Args:
-        stimuli: Any stimuli.
+        stimuli: Stimuli of a catalog, in which no two data sets share a variable.
 
     Returns:
         One path per stimulus, without symbolic links, so that the checked file is the one that is opened.
@@ -35,24 +34,21 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
             after following symbolic links. It names every such data set, with the number of its stimuli, and every such
             stimulus of the others.
     """
-    counts = Counter(stimulus.dataset_name for stimulus in stimuli)
     roots: dict[str, Path] = {}
     problems: list[Problem] = []
-    for name, count in sorted(counts.items()):
+    for name, count in sorted(Counter(stimulus.dataset_name for stimulus in stimuli).items()):
         try:
-            roots[name] = _find_root(name, sorted(counts))
+            roots[name] = _find_root(name)
         except _UnresolvedError as error:
             affected = "1 stimulus" if count == 1 else f"{count} stimuli"
             problems.append(Problem("", short_json(name), f"{error} ({affected} of data set {name})"))
 
-    # Each folder is resolved once, because there may be very many stimuli.
-    find_folder = cache(lambda name, parent: _require_below(roots[name], (roots[name] / parent).resolve()))
     paths: list[Path] = []
     for stimulus in stimuli:
         if stimulus.dataset_name not in roots:
             continue
         try:
-            paths.append(_find_file(stimulus, roots[stimulus.dataset_name], find_folder))
+            paths.append(_find_file(stimulus, roots[stimulus.dataset_name]))
         except _UnresolvedError as error:
             name = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
             problems.append(Problem("", name, str(error)))
@@ -71,17 +67,11 @@ def root_variable(dataset: str) -> str:
     return f"{ROOT_VARIABLE}_{re.sub('[^A-Z0-9]', '_', dataset.upper())}"
 
 
-def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
+def _find_root(dataset: str) -> Path:
     variable = root_variable(dataset)
-    folder, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
-    if folder:
-        sharing = [short_json(name) for name in datasets if root_variable(name) == variable]
-        if len(sharing) > 1:
-            raise _UnresolvedError(
-                f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
-            )
+    if folder := os.environ.get(variable):
         root, source = expand_home(folder), variable
-    elif common:
+    elif common := os.environ.get(ROOT_VARIABLE):
         root, source = expand_home(common) / dataset, ROOT_VARIABLE
     else:
         raise _UnresolvedError(
@@ -92,24 +82,16 @@ def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
     return root.resolve()
 
 
-def _find_file(stimulus: Stimulus, root: Path, find_folder: Callable[[str, str], Path]) -> Path:
-    parent, _, name = stimulus.image_identifier.rpartition("/")
+def _find_file(stimulus: Stimulus, root: Path) -> Path:
+    place = root / stimulus.image_identifier
     try:
-        path = find_folder(stimulus.dataset_name, parent) / name
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            path = _require_below(root, path.resolve(strict=True))
-            status = path.stat()
+        path = place.resolve(strict=True)
     except FileNotFoundError as error:
-        raise _UnresolvedError(f"there is no file {printable(str(root / stimulus.image_identifier))}") from error
+        raise _UnresolvedError(f"there is no file {printable(str(place))}") from error
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
         raise _UnresolvedError(f"cannot be found: {printable(reason_of(error))}") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise _UnresolvedError(f"{printable(str(path))} is not a regular file")
-    return path
-
-
-def _require_below(root: Path, path: Path) -> Path:
     if not path.is_relative_to(root):
         raise _UnresolvedError(f"a symbolic link leads out of the dataset's root {printable(str(root))}")
+    if not path.is_file():
+        raise _UnresolvedError(f"{printable(str(path))} is not a regular file")
     return path

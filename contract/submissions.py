@@ -4,9 +4,8 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from headstart.contract.challenge import Challenge
@@ -15,10 +14,9 @@ from headstart.contract.documents import Catalog, Registry
 from headstart.contract.names import LONGEST_NAME, canonical_name, canonical_stimulus, named_models
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import MAX_ENTRIES, ModelEntry, Stimulus, Track
-from headstart.contract.untrusted_json import parse_json, read_limited
-from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned, unknown_version
+from headstart.contract.untrusted_json import parse_json
+from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned
 
-DEFAULT_MAX_BYTES = 1_000_000
 KEYS: dict[Track, str] = {"blue": "models", "red": "differentiating_images"}
 
 # A search for a close name takes milliseconds, and a submission may hold many thousand unknown names.
@@ -46,34 +44,6 @@ class Submission:
     contract_version: Version
 
 
-def read_submission(
-    path: Path,
-    registry: Registry,
-    catalog: Catalog,
-    team: Track | None = None,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    challenge: Challenge | None = None,
-) -> Submission:
-    """Read and check a submission; its key determines the team.
-
-    Args:
-        path: A JSON file of a stranger.
-        registry: The known models.
-        catalog: The known stimuli.
-        team: The required team; None for either.
-        max_bytes: The largest size of the file in bytes.
-        challenge: The challenge whose rules hold beside the contract's, except its deadline and quotas.
-
-    Returns:
-        The submission.
-
-    Raises:
-        ContractError: The file cannot be read, is no clean JSON, or breaks the contract; it holds all problems.
-    """
-    document = f"submission {path}"
-    return check_submission(read_limited(path, max_bytes, document), document, registry, catalog, team, challenge)
-
-
 def check_submission(
     content: bytes,
     document: str,
@@ -82,7 +52,7 @@ def check_submission(
     team: Track | None = None,
     challenge: Challenge | None = None,
 ) -> Submission:
-    """Check the bytes of a submission.
+    """Check the bytes of a submission; its key determines the team.
 
     Args:
         content: Its bytes.
@@ -96,11 +66,11 @@ def check_submission(
         The submission.
 
     Raises:
-        ContractError: As of `read_submission`.
+        ContractError: It is no clean JSON, or breaks the contract; it holds all problems.
     """
     parsed = parse_json(content, document)
     accepted = VERSIONS if challenge is None else challenge.contract_versions
-    actual_team = _find_team(parsed, document, accepted)
+    actual_team = _find_team(parsed, document)
     key = KEYS[actual_team]
     entries = parsed[key]
     if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
@@ -138,7 +108,7 @@ def _entry_index(problem: Problem) -> int:
     return int(match[1]) if match else -1
 
 
-def _find_team(parsed: object, document: str, accepted: Sequence[Version]) -> Track:
+def _find_team(parsed: object, document: str) -> Track:
     """Return the team of a document by its key.
 
     Raises:
@@ -151,11 +121,8 @@ def _find_team(parsed: object, document: str, accepted: Sequence[Version]) -> Tr
     if len(teams) == 1:
         return teams[0]
 
-    version = parsed.get("contract_version", accepted[-1])
-    # An unknown version may have other keys.
-    problems = [] if version in accepted else [unknown_version(version, accepted)]
     both = ", not both" if teams else ""
-    raise ContractError(document, [*problems, Problem("", short_json(parsed), f"must have {choice}{both}")])
+    raise ContractError(document, [Problem("", short_json(parsed), f"must have {choice}{both}")])
 
 
 def _check_models(entries: list[Any], registry: Registry, broken: set[str]) -> Iterator[Problem]:
@@ -185,9 +152,15 @@ def _check_models(entries: list[Any], registry: Registry, broken: set[str]) -> I
             yield Problem(pointer, short_json(name), f"not in the model registry{hint}")
 
 
-def _find_disagreements(entry: dict[str, Any], known: ModelEntry, pointer: str, broken: set[str]) -> Iterator[Problem]:
+def _find_disagreements(
+    entry: dict[str, Any], registered: ModelEntry, pointer: str, broken: set[str]
+) -> Iterator[Problem]:
     """Compare the fields of a submitted model with the registry."""
-    expected = {"source": known.source, "model_parameters": known.model_parameters, "layer_name": known.layer}
+    expected = {
+        "source": registered.source,
+        "model_parameters": registered.model_parameters,
+        "layer_name": registered.layer,
+    }
     for field, value in expected.items():
         submitted = entry.get(field, value)
         if submitted is None:
@@ -202,9 +175,6 @@ def _find_disagreements(entry: dict[str, Any], known: ModelEntry, pointer: str, 
 def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> Iterator[Problem]:
     """Find stimuli that are repeated or are not in the catalog; arguments as of `_check_models`."""
     first: dict[tuple[str, str], str] = {}
-    # The catalog may be much longer than the submission.
-    members = set(map(_names, entries)).intersection(catalog.stimuli.pairs())
-    datasets = set(catalog.stimuli.datasets)
     for index, entry in enumerate(entries):
         pointer = f"/{KEYS['red']}/{index}"
         dataset, identifier = _names(entry)
@@ -215,9 +185,9 @@ def _check_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> It
             yield Problem(pointer, short_json(identifier), f"the same stimulus as {earlier}; stimuli must be unique")
 
         parts = {f"{pointer}/dataset_name", f"{pointer}/image_identifier"}
-        if (dataset, identifier) in members or not broken.isdisjoint(parts):
+        if identifier in catalog.identifiers.get(dataset, ()) or not broken.isdisjoint(parts):
             continue
-        if dataset in datasets:
+        if dataset in catalog.identifiers:
             rule = f"not in the stimuli catalog under dataset {short_json(dataset)}"
             yield Problem(f"{pointer}/image_identifier", short_json(identifier), rule)
         else:

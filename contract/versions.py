@@ -87,7 +87,10 @@ def check_versioned(
             candidates = [named]
         else:
             # The newest version finds the other problems, as if the document named no version.
-            problems.append(unknown_version(named, accepted))
+            value, names = short_json(named), " and ".join(map(short_json, accepted))
+            verb = "version is" if len(accepted) == 1 else "versions are"
+            rule = f"contract version {value} is not accepted; the accepted {verb} {names}"
+            problems.append(Problem("/contract_version", value, rule))
             document = {key: value for key, value in document.items() if key != "contract_version"}
 
     for version in candidates:
@@ -96,13 +99,6 @@ def check_versioned(
         if not violations:
             break
     return (None if problems else checked), version, [*problems, *violations]
-
-
-def unknown_version(version: object, accepted: Sequence[Version] = VERSIONS) -> Problem:
-    """Return the problem of a document of an unknown version, which names all accepted versions."""
-    value, names = short_json(version), " and ".join(map(short_json, accepted))
-    verb = "version is" if len(accepted) == 1 else "versions are"
-    return Problem("/contract_version", value, f"contract version {value} is not accepted; the accepted {verb} {names}")
 
 
 def json_schemas(version: Version) -> dict[str, dict[str, Any]]:

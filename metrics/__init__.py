@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from headstart.metrics.similarity.cka_jackknife import CkaIntervals as CkaIntervals
     from headstart.metrics.similarity.cka_jackknife import cka_intervals as cka_intervals
     from headstart.metrics.similarity.cka_null import CalibratedCka as CalibratedCka
-    from headstart.metrics.similarity.cka_null import CkaNull as CkaNull
     from headstart.metrics.similarity.cka_null import calibrated_cka as calibrated_cka
-    from headstart.metrics.similarity.cka_null import cka_null as cka_null
     from headstart.metrics.similarity.linear_cka_metric import LinearCKA as LinearCKA
     from headstart.metrics.transferability.baselines import num_classes as num_classes
     from headstart.metrics.transferability.etran import etran as etran

@@ -10,11 +10,12 @@ from contextlib import suppress
 from email.message import Message
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.error import URLError
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 from headstart.contract.problems import Problem
+from headstart.contract.submission_sources import MAX_BYTES
 from headstart.contract.submissions import KEYS
 from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.output.errors import UserError, reason_of
@@ -22,16 +23,12 @@ from headstart.output.printable import say
 
 TOKEN_VARIABLE = "HEADSTART_TOKEN"
 WAITING = {"queue", "running"}
-# Statuses of a portal that can be asked again when it says.
-BUSY = {429, 503}
 ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
 POLL_SECONDS = 2.0
 Record = dict[str, Any]
 
 
-def submit(
-    file: str, url: str, token: str | None = None, team: Literal["blue", "red"] | None = None, wait: bool = True
-) -> None:
+def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> None:
     """Submit a document to a portal, and wait for its score.
 
     Run the same command again after Ctrl-C or a lost connection. It follows the same submission, which counts once.
@@ -40,7 +37,6 @@ def submit(
         file: The submission, in JSON.
         url: Address of the portal, such as https://challenge.example.org.
         token: Your token. The variable HEADSTART_TOKEN is safer, because no shell history keeps it.
-        team: Team of the contract; by default that of the document.
         wait: Whether to wait for the score.
 
     Raises:
@@ -48,9 +44,9 @@ def submit(
     """
     portal = Portal(url, token)
     try:
-        content = read_limited(Path(file).expanduser(), portal.max_bytes, file)
-        track = team or _find_team(file, content)
-        record = _follow(portal, portal.ask(f"/api/submissions?team={track}", content), wait)
+        content = read_limited(Path(file).expanduser(), MAX_BYTES, file)
+        team = _find_team(file, content)
+        record = _follow(portal, portal.ask(f"/api/submissions?team={team}", content), wait)
     except KeyboardInterrupt:
         say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
         raise
@@ -92,7 +88,7 @@ class Portal:
         token: The participant's token; that of the environment by default.
 
     Raises:
-        UserError: The address is not that of a portal, or the token cannot be one.
+        UserError: It is not an address, or the token cannot be one.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -104,13 +100,8 @@ class Portal:
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-        challenge = self.ask("/api/challenge")
-        if not isinstance(challenge, dict) or not isinstance(challenge.get("max_submission_bytes"), int):
-            raise self._explain(200, Message(), None)
-        self.max_bytes: int = challenge["max_submission_bytes"]
-
     def ask(self, path: str, content: bytes | None = None) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the portal's answer, and wait while it is busy.
+        """Return the portal's answer.
 
         Args:
             path: Path of the request.
@@ -119,27 +110,22 @@ class Portal:
         Raises:
             UserError: It cannot be reached, is no portal, or refuses the request.
         """
-        while True:
-            try:
-                request = Request(self._url + path, content, self._headers)
-                with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
-                    status, headers, body = answer.status, answer.headers, answer.read(MAX_ANSWER_BYTES)
-            except (OSError, HTTPException, ValueError, OverflowError) as error:
-                cause = error.reason if isinstance(error, URLError) else error
-                reason = cause if isinstance(cause, str) else reason_of(cause)
-                raise UserError(f"url: {self._url} cannot be reached ({reason}); run the command again") from error
+        try:
+            request = Request(self._url + path, content, self._headers)
+            with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
+                status, headers, body = answer.status, answer.headers, answer.read(MAX_ANSWER_BYTES)
+        except (OSError, HTTPException, ValueError, OverflowError) as error:
+            cause = error.reason if isinstance(error, URLError) else error
+            reason = cause if isinstance(cause, str) else reason_of(cause)
+            raise UserError(f"url: {self._url} cannot be reached ({reason}); run the command again") from error
 
-            document: Any = None
-            with suppress(ValueError, RecursionError):
-                document = json.loads(body)
-            message = document.get("error") if isinstance(document, dict) else None
-            if status in {200, 201, 422} and document is not None and message is None:
-                return document
-            seconds = headers.get("Retry-After", "")
-            if status not in BUSY or not re.fullmatch(r"\d{1,4}", seconds):
-                raise self._explain(status, headers, message)
-            say(f"Retrying {self._url} in {seconds} s: {message or f'status {status}'}")
-            time.sleep(int(seconds))
+        document: Any = None
+        with suppress(ValueError, RecursionError):
+            document = json.loads(body)
+        message = document.get("error") if isinstance(document, dict) else None
+        if status not in {200, 201, 422} or document is None or message is not None:
+            raise self._explain(status, headers, message)
+        return document
 
     def submissions(self) -> Iterator[Record]:
         """Yield the participant's submissions, the latest first."""
@@ -169,7 +155,7 @@ def _find_team(file: str, content: bytes) -> str:
     document = parse_json(content, file)
     teams = [team for team, key in KEYS.items() if isinstance(document, dict) and key in document]
     if len(teams) != 1:
-        raise UserError(f"team: {file} has not one of the keys {', '.join(KEYS.values())}; give --team=blue or red")
+        raise UserError(f"file: {file} has not one of the keys {', '.join(KEYS.values())}")
     return teams[0]
 
 

@@ -23,7 +23,6 @@ SCHEMA = "1"
 # The bytes of "Head": other programs on the same PostgreSQL use other locks.
 _LOCK = 0x4865_6164
 _WAIT_SECONDS = 10
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # Exceptions of a database that is unreachable or full.
 UNAVAILABLE = (DBAPIError, PoolTimeoutError)
 
@@ -53,7 +52,6 @@ class Database:
                 "postgresql+psycopg://portal@localhost/portal"
             ) from error
 
-        self._identity: tuple[int, int] | None = None
         self._for_writing = self.engine.execution_options(writing=True)
         # A transaction of SQLite sees one state in any case.
         isolation = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
@@ -68,11 +66,12 @@ class Database:
         """Create the tables in an empty database; several processes may do so at once.
 
         Raises:
-            UserError: The database cannot be used, its tables are not the portal's or those of another schema, or an
-                SQLite file is open to others and belongs to another user.
+            UserError: The database cannot be used, or its tables are not the portal's or those of another schema.
         """
         if self.is_sqlite and self.url.database:
-            _make_private_database(Path(self.url.database))
+            # SQLite says why a file cannot be made, and gives the files of its log the permissions of the database.
+            with suppress(OSError):
+                Path(self.url.database).touch(stat.S_IRUSR | stat.S_IWUSR)
         try:
             with self._for_writing.begin() as connection:
                 if not self.is_sqlite:
@@ -80,7 +79,6 @@ class Database:
                 _create_or_check(connection)
         except UNAVAILABLE as error:
             raise explain(error) from error
-        self._identity = self._find_file()
 
     def reading(self) -> Session:
         """Open a session that sees one state of the database."""
@@ -96,36 +94,23 @@ class Database:
         self.check_file()
 
     def check_file(self) -> None:
-        """Check that an SQLite file is still the one that was opened: others would read nothing of what is written.
+        """Check that an SQLite file is still there: nobody could read what is written to a removed one.
 
         Raises:
-            OperationalError: The file was removed or replaced.
+            OperationalError: The file was removed.
         """
-        if self._identity is not None and self._find_file() != self._identity:
-            reason = f"{self.url.database} was removed or replaced while it was open; put it back, or restart"
+        if self.is_sqlite and not Path(self.url.database or "").exists():
+            reason = f"{self.url.database} was removed while it was open; put it back, or restart"
             raise OperationalError(reason, None, OSError(reason))
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
-    def _find_file(self) -> tuple[int, int] | None:
-        """Return what identifies an SQLite file; None if there is none."""
-        try:
-            state = Path(self.url.database or "").stat() if self.is_sqlite else None
-        except FileNotFoundError:
-            return None
-        return state and (state.st_dev, state.st_ino)
-
 
 def make_private_folder(folder: Path) -> None:
-    """Create the folder of the portal's own data, or close an existing one to others.
-
-    Raises:
-        UserError: It is open to others and belongs to another user.
-    """
+    """Create the folder of the portal's own data, for its owner alone; one that exists stays as it is."""
     folder.mkdir(stat.S_IRWXU, parents=True, exist_ok=True)
-    _close_to_others("data", folder)
 
 
 def explain(error: Exception) -> UserError:
@@ -147,24 +132,6 @@ def _create_or_check(connection: Connection) -> None:
             f"database: has schema {schema or 'of another program'}, and this portal reads schema {SCHEMA}; use an "
             "empty database"
         )
-
-
-def _make_private_database(file: Path) -> None:
-    # SQLite says why a file cannot be made, and gives the files of its log the permissions of the database.
-    with suppress(OSError):
-        file.touch(stat.S_IRUSR | stat.S_IWUSR)
-    with suppress(FileNotFoundError):
-        _close_to_others("database", file)
-
-
-def _close_to_others(option: str, path: Path) -> None:
-    mode = stat.S_IMODE(path.stat().st_mode)
-    try:
-        if mode & _OTHERS:
-            path.chmod(mode & ~_OTHERS)
-    except PermissionError as error:
-        reason = "is open to others and belongs to another user, who can run"
-        raise UserError(f"{option}: {str(path)!r} {reason} `chmod go= {path}`; or choose another") from error
 
 
 def _sqlite(url: URL) -> Engine:

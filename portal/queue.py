@@ -37,17 +37,17 @@ from headstart.portal.tables import (
 
 LEASE = timedelta(seconds=30)
 MAX_TRIES = 10
-# Refused documents count against no quota of submissions, so little is kept of each.
-KEPT_PROBLEMS = 100
+# More problems of one document are only counted: nobody reads them, and refused documents count against no quota.
+MAX_PROBLEMS = 100
 CLOSED = "closed"
 
 
 def find_problems(documents: Documents, track: Track, content: bytes) -> list[Problem]:
-    """Return the problems of a document of a team of the contract."""
+    """Return the first problems of a document of a team of the contract, and how many others there are."""
     try:
         check_submission(content, "submission", documents.registry, documents.catalog, track, documents.challenge)
     except ContractError as error:
-        return error.problems
+        return _limit(error.problems)
     return []
 
 
@@ -117,7 +117,7 @@ def store_submission(
             raise NotTakenError(f"submission: {used:,} of {bytes_per_day:,} bytes per day are used; {end}")
 
         earlier = session.scalars(select(SubmissionRow.received).where(*counted)).all()
-        reasons = limit_problems([*find_untimely(challenge, track, earlier, now), *problems], KEPT_PROBLEMS)
+        reasons = [*find_untimely(challenge, track, earlier, now), *problems]
         submission = SubmissionRow(team_id=team_id, track=track, size=len(content), sha256=digest, received=now)
         if reasons:
             submission.problems = [asdict(problem) for problem in reasons]
@@ -292,26 +292,27 @@ def claim(database: Database, own_bases: Mapping[str, str] | None = None) -> Job
 def prolong(database: Database, job: Job) -> bool:
     """Prolong the lease of a claimed scoring; False where another attempt has it, or it is gone."""
     with database.writing() as session:
-        changed = session.execute(update(ScoringRow).where(*_held(job)).values(lease_until=datetime.now(UTC) + LEASE))
+        changed = session.execute(
+            update(ScoringRow).where(*_is_claimed(job)).values(lease_until=datetime.now(UTC) + LEASE)
+        )
         return bool(changed.rowcount)  # type: ignore[attr-defined] # of an UPDATE
 
 
 def finish(database: Database, job: Job, outcome: Outcome) -> bool:
     """End a claimed scoring; False, without any change, where another attempt has it or it has ended."""
     with database.writing() as session:
-        row = session.scalar(select(ScoringRow).where(*_held(job)).with_for_update())
+        row = session.scalar(select(ScoringRow).where(*_is_claimed(job)).with_for_update())
         if row is not None:
             _end(session, row, outcome, job.basis, datetime.now(UTC))
         return row is not None
 
 
-def limit_problems(problems: list[Problem], limit: int) -> list[Problem]:
-    """Return the first problems, and how many others there are."""
-    more = len(problems) - limit
-    return [*problems[:limit], Problem("", "", f"and {more:,} more problems")] if more > 0 else problems
+def _limit(problems: list[Problem]) -> list[Problem]:
+    more = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], Problem("", "", f"and {more:,} more problems")] if more > 0 else problems
 
 
-def _held(job: Job) -> tuple[Any, ...]:
+def _is_claimed(job: Job) -> tuple[Any, ...]:
     return ScoringRow.id == job.id, ScoringRow.attempt == job.attempt, ScoringRow.state == "running"
 
 
@@ -326,7 +327,7 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
 
     submission = row.submission
     if outcome.problems is not None:
-        submission.problems = [asdict(problem) for problem in limit_problems(outcome.problems, KEPT_PROBLEMS)]
+        submission.problems = [asdict(problem) for problem in _limit(outcome.problems)]
     kind = "" if row.kind == "public" else "held-out "
     score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
     message = f"{kind}{row.state}{score}. {outcome.error}".strip()

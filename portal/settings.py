@@ -41,8 +41,7 @@ class Settings:
         worker: Whether to run a worker beside the server; otherwise start one by `headstart portal worker`.
         max_submission_bytes: Largest size of a submission.
         bytes_per_day: Bytes that a team can submit per day, including refused documents and their problems.
-        documents_per_minute: Documents that a team can submit or check per minute, and each address of visitors who are
-            not logged in can check.
+        documents_per_minute: Documents that a team can submit or check per minute.
         scoring_minutes: Longest time of a scoring; after it, the scoring fails and its worker restarts.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, to try the portal.
         extraction: How embeddings are computed.

@@ -68,7 +68,7 @@ class TeamRow(Table):
     __tablename__ = "teams"
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
-    canonical: Mapped[str] = mapped_column(String(256), unique=True)
+    canonical: Mapped[str] = mapped_column(unique=True)
     token_sha256: Mapped[str] = mapped_column(String(64), unique=True)
     added: Mapped[datetime]
     revoked: Mapped[datetime | None]

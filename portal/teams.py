@@ -28,13 +28,10 @@ def add_team(session: Session, name: str) -> str:
     Raises:
         UserError: The name is not valid, or a team that is not revoked has it.
     """
-    # The compatible form of a single character has up to 18 letters.
-    is_line = name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_LENGTH
-    canonical = canonical_name(name[:MAX_NAME_LENGTH])
-    if not is_line or len(canonical) > 4 * MAX_NAME_LENGTH:
+    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= MAX_NAME_LENGTH):
         raise UserError(f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters")
 
-    token = secrets.token_urlsafe(TOKEN_BYTES)
+    token, canonical = secrets.token_urlsafe(TOKEN_BYTES), canonical_name(name)
     team = session.scalar(select(TeamRow).where(TeamRow.canonical == canonical).with_for_update())
     if team is None:
         team = TeamRow(name=name, canonical=canonical, added=datetime.now(UTC))

@@ -58,7 +58,7 @@ def write_catalog(
     try:
         with replacing(Path(output)) as partial:
             partial.write_text("\n".join(lines) + "\n")
-            read_catalog(partial, partial.stat().st_size)
+            read_catalog(partial)
     except ContractError as error:
         document = f"stimuli catalog {output}"
         raise ContractError(document, error.problems) from error

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from headstart.contract.limited_yaml import UniqueKeyLoader
+from headstart.contract.unique_keys import UniqueKeyLoader
 from headstart.output.errors import UsageError, UserError, broken_yaml, reason_of
 from headstart.sweeps.parameters import AGENTS, OF_AGENTS, OWN, flatten, in_one_line, list_points, overrides, short_name
 

@@ -5,24 +5,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from jsonargparse.typing import PositiveInt
-
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
-from headstart.contract.dataset_submissions import read_any_submission
-from headstart.contract.submissions import DEFAULT_MAX_BYTES
+from headstart.contract.submission_sources import read_submission
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
-from headstart.evaluation.alignment.score_files import print_score, write_score
-from headstart.evaluation.alignment.score_log import log_folder
-from headstart.evaluation.alignment.scoring import CatalogOptions, Embeddings, compare, conditions, score
+from headstart.evaluation.alignment.score_files import log_record, plot_score, print_score
+from headstart.evaluation.alignment.score_log import append_score, log_folder
+from headstart.evaluation.alignment.scoring import CatalogOptions, compare, conditions, score
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from headstart.output.errors import UserError, require_different
-from headstart.output.files import output_folder, remove_partial
+from headstart.output.files import output_folder
 from headstart.output.printable import print_written
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
 
 # A comparison that is checked but not computed: the models; what the result depends on, by key path in the result; and
-# the function that returns the content of the JSON document and the embeddings.
-Comparison = tuple[Sequence[str], dict[str, Any], Callable[[], tuple[dict[str, Any], Embeddings]]]
+# the function that returns the content of the JSON document.
+Comparison = tuple[Sequence[str], dict[str, Any], Callable[[], dict[str, Any]]]
 
 
 class CkaResults(CatalogOptions, DashboardResults):
@@ -38,8 +35,6 @@ def cka(
     challenge: str | None = None,
     output: str | None = None,
     log_dir: str | None = None,
-    max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES,
-    save_embeddings: bool = False,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
@@ -57,8 +52,6 @@ def cka(
         output: Folder for score.json (cka.json without a submission) and the heatmap. Files of another measure begin
             with its name. By default runs/cka, or runs/cka-layers for layers.
         log_dir: Folder of the log of scores, scores.jsonl. By default that of HACKATHON_LOG_DIR, else `output`.
-        max_submission_bytes: Largest size of a submission, in bytes.
-        save_embeddings: Whether to also write the embeddings to embeddings.npz, one array per model or layer.
         figure_formats: File formats of the heatmap, such as '[png, pdf, svg]'.
         **options: Options of `CkaResults`.
 
@@ -73,9 +66,9 @@ def cka(
     default = "runs/cka" if layers is None else "runs/cka-layers"
     # Files of another measure than the default begin with its name.
     prefix = "" if measure == DEFAULT_MEASURE else f"{measure}_"
-    heatmap, rows = f"{prefix}heatmap", f"{prefix}embeddings.npz"
+    heatmap = f"{prefix}heatmap"
     names = [f"{measure}.json" if prefix else "cka.json" if submission is None else "score.json"]
-    names += [f"{heatmap}.{suffix}" for suffix in figure_formats] + ([rows] if save_embeddings else [])
+    names += [f"{heatmap}.{suffix}" for suffix in figure_formats]
     results = CkaResults(default=default, names=names, output=output, **options)
     log = output_folder("log_dir", log_folder(log_dir, results.path))
 
@@ -88,14 +81,11 @@ def cka(
     else:
         _reject({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
         _reject({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} only; other measures compare `models`")
-        if save_embeddings and modal_enabled(results.registry_option, results.catalog_option):
-            raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
-        path, max_bytes = str(submission), int(max_submission_bytes)
-        compared, made_from, compute = _score_submission(path, team, max_bytes, rules, results)
+        compared, made_from, compute = _score_submission(str(submission), team, rules, results)
     shared = conditions(compared, results.setup, rules)
     results.check_configuration({**shared, **made_from})
 
-    document, embeddings = compute()
+    document = compute()
     # The digests of the networks are those of this machine: Modal may have other versions.
     document["digests"]["networks"] = shared["digests/networks"]
     if rules is not None:
@@ -103,13 +93,12 @@ def cka(
         document["digests"]["challenge"] = rules.digest
     document["timings"]["total_seconds"] = time.perf_counter() - start
 
-    remove_partial(results.path / rows)
-    files = write_score(document, results, log, embeddings)
-    results.remove_other_formats([heatmap], figure_formats)
-    if results.overwrite and not save_embeddings:
-        # Embeddings of the overwritten results would not belong to these.
-        (results.path / rows).unlink(missing_ok=True)
-    results.written = [path for path in files if path.suffix not in {".npz", ".jsonl"}]
+    results.write(document, figures={heatmap: plot_score(document)}, figure_formats=figure_formats)
+
+    files = [results.path / name for name in results.names]
+    if "team" in document:
+        # A command that is killed before has written its score, and the same command again logs it.
+        files.append(append_score(log, log_record(document, results.path)))
     print_score(document)
     print_written(files)
     _publish(document, results)
@@ -133,12 +122,12 @@ def _compare_models(models: list[str], layers: list[str] | None, measure: str, r
 
 
 def _score_submission(
-    path: str, team: Literal["blue", "red"] | None, max_bytes: int, rules: Challenge | None, results: CkaResults
+    path: str, team: Literal["blue", "red"] | None, rules: Challenge | None, results: CkaResults
 ) -> Comparison:
     """Read and check a submission that is to be scored here or on Modal."""
     remote = modal_enabled(results.registry_option, results.catalog_option)
     registry = results.setup.registry
-    submission = read_any_submission(path, registry, results.setup.catalog, team, max_bytes, rules)
+    submission = read_submission(path, registry, results.setup.catalog, team, rules)
     made_from = {
         "contract_version": submission.contract_version,
         "team": submission.team,

@@ -18,10 +18,11 @@ from headstart.evaluation.alignment.scoring import (
     represent,
 )
 from headstart.metrics.arrays import Floats, Indices
-from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
-from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
+from headstart.metrics.similarity.catalogue import mean_over_pairs
+from headstart.metrics.similarity.cka import pairwise_cka
+from headstart.metrics.similarity.stimulus_scores import StimulusScores
 from headstart.metrics.similarity.subset_search import (
-    Found,
+    FoundSubset,
     PairScores,
     SubsetScores,
     check_size,
@@ -53,7 +54,6 @@ class SearchResults(CatalogOptions, ResultsFolder):
 def cka_search(
     team: Literal["blue", "red"],
     size: PositiveInt,
-    measure: MeasureName = DEFAULT_MEASURE,
     held_out: float | list[str] = 0.0,
     steps: PositiveInt | None = None,
     output: str = "runs/cka-search",
@@ -68,7 +68,6 @@ def cka_search(
     Args:
         team: Team that the submission is for.
         size: Number of models or stimuli of the submission; 2 or more.
-        measure: Measure of similarity to search by. The contract still scores by linear CKA.
         held_out: Stimuli (Blue Team) or models (Red Team) that the search does not see, for a second score. Give a
             share such as 0.5, or names of data sets (Blue Team) or models (Red Team).
         steps: Exchanges that the search tries; more take longer and may find more. By default 5000 for the Blue Team
@@ -89,14 +88,13 @@ def cka_search(
     divided = [stimulus.dataset_name for stimulus in stimuli] if team == "blue" else names
     parts = hold_out(held_out, team, divided, int(seed))
 
-    named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
     tried = STEPS[team] if steps is None else int(steps)
-    header: dict[str, Any] = {**named, "team": team, "size": int(size), "steps": tried, "seed": int(seed)}
+    header: dict[str, Any] = {"team": team, "size": int(size), "steps": tried, "seed": int(seed)}
     shared = conditions(names, setup)
-    results.check_configuration({"measure": None, **header, "held_out/asked": held_out or None, **shared})
+    results.check_configuration({**header, "held_out/asked": held_out or None, **shared})
 
     embeddings = represent(names, stimuli, setup).embeddings
-    whole, held_out_scores = scores_of(embeddings, team, measure), {}
+    whole, held_out_scores = scores_of(embeddings, team), {}
     # Before the search, because it finds out at once where hardly any submission has a score.
     with explain_embedding_errors(names):
         random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
@@ -105,45 +103,40 @@ def cka_search(
     else:
         items = "stimuli" if team == "blue" else "models"
         seen, unseen = (_select(embeddings, items, part) for part in parts)
-        subset = _search(scores_of(seen, team, measure), list(seen), header)
-        scores = [_score(part, subset.members, team, measure) for part in (seen, unseen)]
+        subset = _search(scores_of(seen, team), list(seen), header)
+        scores = [_score(part, subset.members, team) for part in (seen, unseen)]
         counts = {"of": items, "n_seen": len(parts[0]), "n_held_out": len(parts[1])}
         both = dict(zip(("score_seen", "score_held_out"), scores, strict=True))
         held_out_scores = {"held_out": {"asked": held_out, **counts, **both}}
 
     digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
-    result = {"score": _score(embeddings, subset.members, team, measure), **held_out_scores, "random": random}
+    result = {"score": _score(embeddings, subset.members, team), **held_out_scores, "random": random}
     footer = {"extraction": shared["extraction"], "digests": digests}
     document = {"contract_version": CONTRACT_VERSION, **header, **result, **footer}
     submission = {"contract_version": CONTRACT_VERSION, KEYS[team]: [entries[i] for i in subset.members]}
     texts = {SUBMISSION: json.dumps(submission, indent=1) + "\n", SEARCH: json.dumps(document, indent=1) + "\n"}
     written = write_texts(results.path, texts)
-    print_search(document, len(entries), SIMILARITY_MEASURES[measure].title if named else "")
+    print_search(document, len(entries))
     print_written(written)
     return document
 
 
-def scores_of(embeddings: Embeddings, team: str, measure: str) -> SubsetScores:
+def scores_of(embeddings: Embeddings, team: str) -> SubsetScores:
     """Return the scores by which submissions of a team are searched.
 
     Args:
         embeddings: `[stimuli, width]` by model.
         team: The team.
-        measure: Name of the measure of similarity.
 
     Raises:
-        UserError: A similarity is undefined for a model.
+        UserError: Linear CKA is undefined for a model.
     """
     values = list(embeddings.values())
     with explain_embedding_errors(list(embeddings)):
-        if team == "blue":
-            return PairScores(SIMILARITY_MEASURES[measure].pairwise(values)[0])
-        if measure == DEFAULT_MEASURE:
-            return StimulusScores(values)
-        return MeasuredStimuli(SIMILARITY_MEASURES[measure], values)
+        return PairScores(pairwise_cka(values)) if team == "blue" else StimulusScores(values)
 
 
-def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) -> Found:
+def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) -> FoundSubset:
     """Return the best submission after all steps, and show how many are done."""
     size, steps = header["size"], header["steps"]
     title = f"{header['team'].title()} Team search"
@@ -161,11 +154,11 @@ def _select(embeddings: Embeddings, items: str, indices: Indices) -> Embeddings:
     return {names[i]: embeddings[names[i]] for i in indices}
 
 
-def _score(embeddings: Embeddings, members: Sequence[int], team: str, measure: str) -> float:
+def _score(embeddings: Embeddings, members: Sequence[int], team: str) -> float:
     """Score a submission, given by indices, on some stimuli or by some models."""
     compared = _select(embeddings, "models" if team == "blue" else "stimuli", np.array(members))
     with explain_embedding_errors(list(compared)):
-        mean = mean_over_pairs(SIMILARITY_MEASURES[measure].pairwise(compared.values())[0])
+        mean = mean_over_pairs(pairwise_cka(compared.values()))
     return mean if team == "blue" else 1 - mean
 
 
@@ -175,26 +168,22 @@ def _describe(scores: Floats) -> dict[str, Any]:
     return {"draws": len(scores), "mean": float(scores.mean()), "standard_deviation": spread, "highest": highest}
 
 
-def print_search(document: dict[str, Any], pool: int, title: str) -> None:
+def print_search(document: dict[str, Any], pool: int) -> None:
     """Print the result, its score on what was held out, and how far it lies above random submissions.
 
     Args:
         document: The content of search.json.
         pool: Number of models or stimuli to choose from.
-        title: Title of the measure, or nothing for the contract's.
     """
-    best, random = document["score"], document["random"]
-    team, by = document["team"].title(), f" by {title}" if title else ""
+    best, random, team = document["score"], document["random"], document["team"].title()
     subset = f"{document['size']} of {pool}, the best after {document['steps']} steps"
     if "held_out" in document:
         parts = document["held_out"]
         seen, unseen, items = parts["n_seen"], parts["n_held_out"], parts["of"]
-        say(f"{team} Team score {parts['score_seen']:.6f}{by} with {subset}, on the {seen} {items} that the search saw")
+        say(f"{team} Team score {parts['score_seen']:.6f} with {subset}, on the {seen} {items} that the search saw")
         say(f"It scores {parts['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
     else:
-        same = "on the same stimuli" if team == "Blue" else "by the same models"
-        say(f"{team} Team score {best:.6f}{by} with {subset}")
-        say(f"Searched and scored {same}; add --held_out=0.5 to also score on held-out ones")
+        say(f"{team} Team score {best:.6f} with {subset}; add --held_out=0.5 to also score on what it has not seen")
 
     # Adding 0 turns a negative 0, left by rounding, into a positive one.
     above, spread = round(best - random["mean"], 6) + 0.0, random["standard_deviation"]

@@ -4,17 +4,15 @@ import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from packaging.requirements import Requirement
-
 from headstart.contract.documents import read_catalog, read_registry
 from headstart.contract.schema import Track
 from headstart.contract.submissions import Submission, check_submission
-from headstart.evaluation.alignment.scoring import Embeddings, ScoringSetup, score
+from headstart.evaluation.alignment.scoring import ScoringSetup, score
+from headstart.evaluation.challenge_bundle.wheel import scoring_requirements
 from headstart.evaluation.embeddings import Extraction, networks_of
 from headstart.output.errors import UserError
 from headstart.output.import_paths import ROOT
@@ -56,9 +54,7 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     return True
 
 
-def score_on_modal(
-    submission: Submission, setup: ScoringSetup, epsilon: float | None = None
-) -> tuple[dict[str, Any], Embeddings]:
+def score_on_modal(submission: Submission, setup: ScoringSetup, epsilon: float | None = None) -> dict[str, Any]:
     """Score a submission that was checked here on Modal.
 
     Args:
@@ -68,7 +64,7 @@ def score_on_modal(
         epsilon: As for `score`.
 
     Returns:
-        The content of `score.json`, and no embeddings, which stay there.
+        The content of `score.json`.
 
     Raises:
         UserError: Modal's client is not installed or fails, the scoring there fails, or the answer was not computed
@@ -108,7 +104,7 @@ def score_on_modal(
     for name, expected in (("registry", setup.registry), ("catalog", setup.catalog), ("submission", submission)):
         if document["digests"][name] != expected.sha256:
             raise UserError(f"on Modal: the {name} differs from the one here; score again")
-    return document, {}
+    return document
 
 
 def score_remotely(
@@ -127,10 +123,9 @@ def score_remotely(
     """
     try:
         registry = read_registry(Path(REGISTRY))
-        # The caller has checked the size.
-        catalog = read_catalog(Path(CATALOG), Path(CATALOG).stat().st_size)
+        catalog = read_catalog(Path(CATALOG))
         checked = check_submission(submission, "submission", registry, catalog, team)
-        document, _ = score(checked, ScoringSetup(registry, catalog, Extraction(**options)), epsilon)
+        document = score(checked, ScoringSetup(registry, catalog, Extraction(**options)), epsilon)
     except Exception as error:
         if isinstance(error, UserError) or type(error).__name__ == "UserError":
             return {"refused": str(error)}
@@ -142,7 +137,7 @@ def _image(modal: ModuleType, names: Sequence[str], setup: ScoringSetup) -> Any:
     """Describe the image: the project's dependencies and code, the documents, and the local weights they name."""
     image = (
         modal.Image.debian_slim(python_version="3.11")
-        .pip_install(*_requirements())
+        .pip_install(*(str(entry).partition(";")[0].strip() for entry in scoring_requirements()))
         .env({"HACKATHON_DATASET_ROOT": DATASETS, "HEADSTART_CACHE": CACHE})
         .add_local_file(setup.registry.path, REGISTRY)
         .add_local_file(setup.catalog.path, CATALOG)
@@ -158,16 +153,6 @@ def _image(modal: ModuleType, names: Sequence[str], setup: ScoringSetup) -> Any:
         if file is not None and entry.weights is not None and not setup.extraction.random_weights:
             image = image.add_local_file(file, _remote_path(entry.weights))
     return image
-
-
-def _requirements() -> list[str]:
-    """Return the suite's requirements, as declared when it was installed."""
-    try:
-        declared = map(Requirement, metadata.requires("headstart") or ())
-    except metadata.PackageNotFoundError as error:
-        raise UserError(f"{ENABLE}: scoring on Modal needs the suite installed; pip install it first") from error
-    needed = [entry for entry in declared if entry.marker is None or entry.marker.evaluate({"extra": "open_clip"})]
-    return [str(entry).partition(";")[0].strip() for entry in needed]
 
 
 def _remote_path(weights: str) -> str:

@@ -1,24 +1,17 @@
-"""The files of a score, its record in the log, and its printed summary."""
+"""The picture of a score, its record in the log, and its printed summary."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, ZipInfo
 
 import numpy as np
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
 from headstart.evaluation.alignment.heatmap import plot_heatmap
-from headstart.evaluation.alignment.score_log import append_score
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.figures import save
-from headstart.output.files import write_together
 from headstart.output.printable import say
-from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import format_number, print_table
 
 # The most models whose matrix is printed.
@@ -27,45 +20,23 @@ MOST_PRINTED = 10
 NOT_LOGGED = {"pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}
 
 
-def write_score(
-    document: Mapping[str, Any], results: ResultsFolder, log: Path, embeddings: Mapping[str, NDArray[Any]]
-) -> list[Path]:
-    r"""Write the result, the heatmap and, if wanted, the embeddings, each complete or as it was; then log the score.
+def plot_score(document: Mapping[str, Any]) -> Figure:
+    """Plot the similarities of `score.json` or `cka.json` as a heatmap."""
+    pairwise, measure = document["pairwise"], SIMILARITY_MEASURES[_measure(document)]
+    title = f"{measure.estimated}, {document['n_stimuli']} stimuli"
+    title = title[0].upper() + title[1:]
+    if "team" in document:
+        title = f"{document['team'].title()} Team, score {document['score']:.4f}\n{title}"
+    return plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, measure.title)
 
-    A command that is killed in between has written its score, and the same command again logs it.
+
+def log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what the log says of a score.
 
     Args:
-        document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
-        results: Where they are written: the document under the first name, embeddings as `.npz`, else the heatmap.
-        log: Folder of the log.
-        embeddings: `[stimuli, width]` by model or layer; `%`, `/` and `\` in a name become `%25`, `%2F` and `%5C`.
-
-    Returns:
-        The files, and the log where the score was logged.
-
-    Raises:
-        UserError: A folder cannot be written.
+        document: The content of `score.json`.
+        folder: The folder of its files.
     """
-    writers: dict[str, Callable[[Path], object]] = {}
-    for name in results.names[1:]:
-        form = name.rpartition(".")[2]
-        is_figure = form != "npz"
-        writers[name] = partial(_plot_heatmap, document, form) if is_figure else partial(_write_arrays, embeddings)
-    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
-    writers[results.names[0]] = partial(Path.write_text, data=text)
-    with results.writable():
-        write_together(results.path, writers)
-
-    paths = [results.path / name for name in results.names]
-    return [*paths, append_score(log, _log_record(document, results.path))] if "team" in document else paths
-
-
-def _plot_heatmap(document: Mapping[str, Any], form: str, path: Path) -> None:
-    pairwise, label = document["pairwise"], SIMILARITY_MEASURES[_measure(document)].title
-    save(plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), label), path, form)
-
-
-def _log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {
         **{key: value for key, value in document.items() if key not in NOT_LOGGED},
         "ci95": document["ci95"]["score"],
@@ -124,25 +95,3 @@ def _interval(ends: Sequence[float] | None) -> str:
 
 def _measure(document: Mapping[str, Any]) -> str:
     return str(document.get("measure", DEFAULT_MEASURE))
-
-
-def _write_arrays(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays as `numpy.savez` does, but reproducibly, and without names that lead out of a folder."""
-    with ZipFile(path, "w") as archive:
-        for name, array in arrays.items():
-            member = ZipInfo(f"{_escape(name)}.npy")
-            with archive.open(member, "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
-
-
-def _escape(name: str) -> str:
-    """Return a name without slashes of either kind, a different one for every name."""
-    return name.replace("%", "%25").replace("/", "%2F").replace("\\", "%5C")
-
-
-def _title(document: Mapping[str, Any]) -> str:
-    compared = f"{SIMILARITY_MEASURES[_measure(document)].estimated}, {document['n_stimuli']} stimuli"
-    compared = compared[0].upper() + compared[1:]
-    if "team" not in document:
-        return compared
-    return f"{document['team'].title()} Team, score {document['score']:.4f}\n{compared}"

@@ -2,9 +2,7 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,7 +10,6 @@ from filelock import FileLock
 
 from headstart.output.arguments import expand_home
 from headstart.output.errors import UserError, reason_of
-from headstart.output.printable import say
 
 LOG = "scores.jsonl"
 
@@ -36,7 +33,7 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
         The log, `scores.jsonl`.
 
     Raises:
-        UserError: The line could not be written; what there is of it is no score to `read_scores`.
+        UserError: The line could not be written.
     """
     line = json.dumps(dict(record), allow_nan=False, sort_keys=True).encode() + b"\n"
     path = folder / LOG
@@ -75,28 +72,3 @@ def _synchronise_folder(folder: Path) -> None:
 def _ends_a_line(file: BinaryIO) -> bool:
     file.seek(-1, os.SEEK_END)
     return file.read(1) == b"\n"
-
-
-def read_scores(folder: Path) -> list[dict[str, Any]]:
-    """Return the scores of a log, the first one first; cut lines are left out with one warning.
-
-    Args:
-        folder: Folder of the log.
-
-    Raises:
-        OSError: There is no log, or it cannot be read.
-    """
-    scores: list[dict[str, Any]] = []
-    cut = 0
-    for line in filter(None, (folder / LOG).read_bytes().split(b"\n")):
-        with suppress(ValueError):
-            score = json.loads(line)
-            # What is left of a cut line may be a number.
-            if isinstance(score, dict):
-                scores.append(score)
-                continue
-        cut += 1
-    if cut:
-        lines = "1 line is" if cut == 1 else f"{cut} lines are"
-        say(f"WARNING: {str(folder / LOG)!r}: {lines} left out, cut off while written", sys.stderr)
-    return scores

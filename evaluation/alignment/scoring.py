@@ -1,7 +1,6 @@
 """Similarity of models on stimuli, and the scores of submissions under the evaluation contract."""
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
 from headstart.contract import documents
@@ -58,14 +56,12 @@ class Representations:
         embeddings: `[stimuli, width]` by name of the model or layer.
         weights: SHA-256 of the weights by model.
         stimuli: Number of stimuli.
-        seconds: Time that reading and computing them took.
         computed: Number of rows that were computed, rather than read.
     """
 
     embeddings: Embeddings
     weights: dict[str, str]
     stimuli: int
-    seconds: float
     computed: int
 
 
@@ -83,7 +79,6 @@ def represent(
     Raises:
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
-    start = time.perf_counter()
     pictures = Stimuli([f"{image.dataset_name}/{image.image_identifier}" for image in stimuli], locate_stimuli(stimuli))
     networks = networks_of(names, setup.registry, setup.extraction)
     jobs = {
@@ -100,7 +95,7 @@ def represent(
         embeddings = dict(zip(layers, parts, strict=True))
     weights = {name: table.notes["weights"] for name, table in stored.items()}
     computed = sum(table.computed for table in stored.values())
-    return Representations(embeddings, weights, len(stimuli), time.perf_counter() - start, computed)
+    return Representations(embeddings, weights, len(stimuli), computed)
 
 
 @contextmanager
@@ -132,9 +127,7 @@ def conditions(names: Sequence[str], setup: ScoringSetup, rules: Challenge | Non
     }
 
 
-def compare(
-    models: Sequence[str], layers: Sequence[str] | None, measure: str, setup: ScoringSetup
-) -> tuple[dict[str, Any], Embeddings]:
+def compare(models: Sequence[str], layers: Sequence[str] | None, measure: str, setup: ScoringSetup) -> dict[str, Any]:
     """Compare models, or layers of one model, on the whole catalog.
 
     Args:
@@ -144,19 +137,16 @@ def compare(
         setup: The documents, and how embeddings are computed.
 
     Returns:
-        The content of `cka.json`, and the embeddings; errors as for `represent`, or that the similarity is undefined.
+        The content of `cka.json`; errors as for `represent`, or that the similarity is undefined.
     """
-    representations = represent(models, setup.catalog.stimuli, setup, layers)
-    described = _describe(representations, measure, setup)
+    described = _describe(represent(models, setup.catalog.stimuli, setup, layers), measure, setup)
     if layers is not None:
         described = {"model": models[0], "n_layers": len(layers), **described}
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
-    return {"contract_version": CONTRACT_VERSION, **named, **described}, representations.embeddings
+    return {"contract_version": CONTRACT_VERSION, **named, **described}
 
 
-def score(
-    submission: Submission, setup: ScoringSetup, epsilon: float | None = None
-) -> tuple[dict[str, Any], Embeddings]:
+def score(submission: Submission, setup: ScoringSetup, epsilon: float | None = None) -> dict[str, Any]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus
@@ -168,7 +158,7 @@ def score(
         epsilon: Added to the denominator of CKA in a second score, which stands beside the contract's; None for none.
 
     Returns:
-        The content of `score.json`, and the embeddings.
+        The content of `score.json`.
 
     Raises:
         UserError: The registry has one model only; or as `represent`.
@@ -191,14 +181,13 @@ def score(
         ends = ends and [1 - ends[1], 1 - ends[0]]
     described["ci95"]["score"] = ends
     header = {"contract_version": submission.contract_version, "team": submission.team, **scores}
-    return {**header, **described}, representations.embeddings
+    return {**header, **described}
 
 
 def _describe(
     representations: Representations, measure: str, setup: ScoringSetup, epsilon: float | None = None
 ) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
-    start = time.perf_counter()
     names, embeddings = list(representations.embeddings), representations.embeddings.values()
     certainty: dict[str, Any] = {}
     with explain_embedding_errors(names):
@@ -209,11 +198,6 @@ def _describe(
 
     lists = {"biased": biased.tolist(), "debiased": None if debiased is None else debiased.tolist()}
     digests = {"registry": setup.registry.sha256, "catalog": setup.catalog.sha256, "weights": representations.weights}
-    timings = {
-        "embeddings_seconds": representations.seconds,
-        "cka_seconds": time.perf_counter() - start,
-        "rows_computed": representations.computed,
-    }
     return {
         "n_models": len(representations.weights),
         "n_stimuli": representations.stimuli,
@@ -223,7 +207,7 @@ def _describe(
         **certainty,
         "extraction": setup.extraction.score_settings,
         "digests": digests,
-        "timings": timings,
+        "timings": {"rows_computed": representations.computed},
     }
 
 
@@ -240,7 +224,6 @@ class CatalogOptions(EngineOptions):
     Args:
         registry: Model registry. By default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog. By default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        max_catalog_bytes: Larger catalogs raise an error.
         extraction: How embeddings are computed.
         **options: Options of the next base class.
 
@@ -253,19 +236,18 @@ class CatalogOptions(EngineOptions):
         self,
         registry: str | None = None,
         catalog: str | None = None,
-        max_catalog_bytes: PositiveInt = documents.CATALOG_MAX_BYTES,
         extraction: Extraction = Extraction(),  # noqa: B008 - frozen
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.registry_option, self.catalog_option = registry, catalog
-        self._max_catalog_bytes, self._extraction = int(max_catalog_bytes), extraction
+        self._extraction = extraction
 
     @cached_property
     def setup(self) -> ScoringSetup:
         """The documents, and how embeddings are computed; a UserError where a file is invalid or too large."""
         registry = documents.read_registry(documents.registry_path(self.registry_option))
-        catalog = documents.read_catalog(documents.catalog_path(self.catalog_option), self._max_catalog_bytes)
+        catalog = documents.read_catalog(documents.catalog_path(self.catalog_option))
         return ScoringSetup(registry, catalog, self._extraction, self)
 
 

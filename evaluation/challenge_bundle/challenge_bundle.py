@@ -5,17 +5,15 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
-from zipfile import is_zipfile
 
 from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from headstart.evaluation.challenge_bundle import codabench, evalai
 from headstart.evaluation.challenge_bundle.material import Material, write_zip
 from headstart.evaluation.challenge_bundle.wheel import WHEEL, describe_container, pack_wheel
-from headstart.output.arguments import expand_home
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_folder, write_together
-from headstart.output.printable import print_written, say
+from headstart.output.printable import print_written
 
 Platform = Literal["codabench", "evalai"]
 
@@ -27,7 +25,6 @@ def challenge_bundle(
     registry: str | None = None,
     catalog: str | None = None,
     image: str = "headstart-scoring",
-    wheel: str | None = None,
 ) -> list[Path]:
     """Write a challenge as a bundle for a platform that exists, which brings accounts, mail and a forum.
 
@@ -41,7 +38,6 @@ def challenge_bundle(
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         image: Container in which submissions are scored, by the name that its workers pull it under.
-        wheel: Wheel of the suite; by default one of the suite that runs.
 
     Returns:
         The files.
@@ -59,7 +55,7 @@ def challenge_bundle(
         path,
         read_registry(registry_path(registry)),
         read_catalog(catalog_path(catalog)),
-        {WHEEL: pack_wheel()} if wheel is None else {Path(wheel).name: _read_wheel(expand_home(wheel))},
+        {WHEEL: pack_wheel()},
         image,
     )
 
@@ -74,26 +70,5 @@ def challenge_bundle(
 
     with explain_write_errors(f"output: {str(folder)!r}", "choose another folder"):
         written = write_together(folder, writers)
-    lost = codabench.losses(material) if platform == "codabench" else evalai.losses(material)
-    for line in (*lost, *_losses(material)):
-        say(line)
     print_written(written)
     return written
-
-
-def _read_wheel(path: Path) -> bytes:
-    if not is_zipfile(path):
-        raise UserError(f"wheel: {str(path)!r} is no wheel; leave it out for one of the suite that runs")
-    return path.read_bytes()
-
-
-def _losses(material: Material) -> list[str]:
-    """Return what every platform does otherwise than the rules say, and what it needs, a line each."""
-    challenge, entries = material.challenge, material.registry.entries
-    lines = ["held-out scores: the bundle has none; write another one with those documents when this one is over"]
-    if challenge.time_zone != "UTC" and any(rules.submissions_per_day for rules in material.teams.values()):
-        lines.append(f"time_zone: days end at midnight in UTC there, not in {challenge.time_zone}")
-    fetched = [name for name in entries if entries[name].weights and material.registry.weights_file(name) is None]
-    if fetched:
-        lines.append(f"registry: weights of {len(fetched)} models are downloaded where submissions are scored")
-    return lines

@@ -14,15 +14,6 @@ def competitions(material: Material) -> dict[str, Files]:
     return {f"{name}-{team}.zip": _competition(material, team, rules) for team, rules in material.teams.items()}
 
 
-def losses(material: Material) -> list[str]:
-    """Return what Codabench needs, and what it does otherwise than the rules say, a line each."""
-    return [
-        f"image: build it from the Containerfile, and push it where workers of Codabench can pull {material.image!r}",
-        "quotas: Codabench counts them by account, not by team",
-        "ties: Codabench orders equal scores by the other columns, then the earliest first",
-    ]
-
-
 def _competition(material: Material, team: Track, rules: TeamRules) -> Files:
     challenge, title, document = material.challenge, f"{team.title()} Team", read_yaml("codabench.yaml")
     document["title"] = f"{challenge.title[:240]}: {title}"

@@ -51,17 +51,3 @@ def configuration(material: Material) -> dict[str, Files]:
     pages = material.pages("a JSON document")
     logo = {"logo.png": pages.pop("logo.png")}
     return {f"{challenge.name}.zip": {**files, **logo, **{f"templates/{name}": page for name, page in pages.items()}}}
-
-
-def losses(material: Material) -> list[str]:
-    """Return what EvalAI needs, and what it does otherwise than the rules say, a line each."""
-    challenge = material.challenge
-    lines = [
-        f"image: build {material.image!r} from the Containerfile, and run EvalAI's remote worker in it",
-        "ties: EvalAI shows the latest of equal scores first",
-    ]
-    if challenge.deadline is None:
-        lines.append(f"deadline: EvalAI needs one; {FOREVER} UTC means none")
-    if len(challenge.title) > LONGEST_TITLE:
-        lines.append(f"title: EvalAI takes {LONGEST_TITLE} characters; the others are left out")
-    return lines

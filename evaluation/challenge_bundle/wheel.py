@@ -53,19 +53,28 @@ def describe_container(wheel: str) -> bytes:
         UserError: As of `pack_wheel`.
     """
     pins = []
-    for requirement in map(Requirement, _installed().requires or ()):
-        if requirement.marker is None or requirement.marker.evaluate({"extra": "open_clip"}):
-            with suppress(metadata.PackageNotFoundError):
-                # Versions such as 2.13.0+cpu are of one index alone.
-                pins.append(f"{requirement.name}=={metadata.version(requirement.name).partition('+')[0]}")
+    for requirement in scoring_requirements():
+        with suppress(metadata.PackageNotFoundError):
+            # Versions such as 2.13.0+cpu are of one index alone.
+            pins.append(f"{requirement.name}=={metadata.version(requirement.name).partition('+')[0]}")
     return fill("Containerfile", {"wheel": wheel, "pins": " ".join(sorted(pins))})
+
+
+def scoring_requirements() -> list[Requirement]:
+    """Return what the suite requires to score submissions, as declared when it was installed.
+
+    Raises:
+        UserError: As of `pack_wheel`.
+    """
+    declared = map(Requirement, _installed().requires or ())
+    return [entry for entry in declared if entry.marker is None or entry.marker.evaluate({"extra": "open_clip"})]
 
 
 def _installed() -> metadata.Distribution:
     try:
         return metadata.distribution("headstart")
     except metadata.PackageNotFoundError as error:
-        raise UserError("wheel: the suite is not installed here; install it with pip") from error
+        raise UserError("the suite is not installed here; install it with pip") from error
 
 
 def _digest(content: bytes) -> str:

@@ -15,8 +15,6 @@ from headstart.metrics.similarity.procrustes import pairwise_procrustes
 from headstart.metrics.similarity.rbf_cka import pairwise_rbf_cka
 from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
 
-Invariance = Literal["orthogonal", "isotropic_scaling", "translation", "invertible_linear"]
-
 
 @dataclass(frozen=True)
 class SimilarityMeasure:
@@ -27,15 +25,12 @@ class SimilarityMeasure:
         pairwise: Returns the similarities of all pairs of embeddings `[n, d_i]`, biased and debiased, `[m, m]` each.
             The debiased estimate is None where it is undefined or there is none. Raises a ValueError that names an
             embedding as `embeddings[3]` where a similarity is undefined.
-        invariances: The maps of one embedding that do not change the similarity; all others do. The terms are those of
-            Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025.
         source: Its publication.
         has_debiased: Whether there is a debiased estimate, so that the other is called biased.
     """
 
     title: str
     pairwise: Callable[[Iterable[Embedding]], tuple[Floats, Floats | None]]
-    invariances: frozenset[Invariance]
     source: str
     has_debiased: bool = False
 
@@ -45,31 +40,23 @@ class SimilarityMeasure:
         return f"{self.title} (biased)" if self.has_debiased else self.title
 
 
-EUCLIDEAN: frozenset[Invariance] = frozenset({"orthogonal", "isotropic_scaling", "translation"})
-SCALING: frozenset[Invariance] = frozenset({"isotropic_scaling"})
-
 # The contract scores submissions by this measure.
 DEFAULT_MEASURE = "linear_cka"
 KORNBLITH, RAGHU = "Kornblith et al., ICML 2019", "Raghu et al., NeurIPS 2017, section 2"
 KRIEGESKORTE = "Kriegeskorte et al., Frontiers in Systems Neuroscience 2008"
 SIMILARITY_MEASURES: Mapping[str, SimilarityMeasure] = {
     DEFAULT_MEASURE: SimilarityMeasure(
-        "linear CKA", biased_and_debiased_cka, EUCLIDEAN, f"{KORNBLITH}, equations 3 and 4", has_debiased=True
+        "linear CKA", biased_and_debiased_cka, f"{KORNBLITH}, equations 3 and 4", has_debiased=True
     ),
-    "rbf_cka": SimilarityMeasure("RBF CKA", pairwise_rbf_cka, EUCLIDEAN, f"{KORNBLITH}, section 3", has_debiased=True),
-    "rsa_pearson": SimilarityMeasure("RSA by Pearson", pairwise_rsa_pearson, SCALING, KRIEGESKORTE),
-    "rsa_spearman": SimilarityMeasure("RSA by Spearman", pairwise_rsa_spearman, SCALING, KRIEGESKORTE),
-    "procrustes": SimilarityMeasure(
-        "Procrustes similarity", pairwise_procrustes, EUCLIDEAN, "Williams et al., NeurIPS 2021"
-    ),
-    "cca": SimilarityMeasure("mean CCA", pairwise_cca, EUCLIDEAN | {"invertible_linear"}, RAGHU),
-    "svcca": SimilarityMeasure("SVCCA", pairwise_svcca, EUCLIDEAN, RAGHU),
-    "pwcca": SimilarityMeasure("PWCCA", pairwise_pwcca, SCALING | {"translation"}, "Morcos et al., NeurIPS 2018"),
+    "rbf_cka": SimilarityMeasure("RBF CKA", pairwise_rbf_cka, f"{KORNBLITH}, section 3", has_debiased=True),
+    "rsa_pearson": SimilarityMeasure("RSA by Pearson", pairwise_rsa_pearson, KRIEGESKORTE),
+    "rsa_spearman": SimilarityMeasure("RSA by Spearman", pairwise_rsa_spearman, KRIEGESKORTE),
+    "procrustes": SimilarityMeasure("Procrustes similarity", pairwise_procrustes, "Williams et al., NeurIPS 2021"),
+    "cca": SimilarityMeasure("mean CCA", pairwise_cca, RAGHU),
+    "svcca": SimilarityMeasure("SVCCA", pairwise_svcca, RAGHU),
+    "pwcca": SimilarityMeasure("PWCCA", pairwise_pwcca, "Morcos et al., NeurIPS 2018"),
     "mutual_knn": SimilarityMeasure(
-        f"mutual {NEIGHBOURS}-nearest neighbours",
-        pairwise_mutual_knn,
-        SCALING | {"orthogonal"},
-        "Huh et al., ICML 2024",
+        f"mutual {NEIGHBOURS}-nearest neighbours", pairwise_mutual_knn, "Huh et al., ICML 2024"
     ),
 }
 

@@ -46,14 +46,9 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
             is undefined. It is undefined where all rows are equal up to rounding, or a debiased self term is 0 (as with
             equidistant rows).
     """
-    return float(pair_products(x, y, debiased).cka(["x", "y"], debiased)[0, 1])
-
-
-def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramProducts:
-    """Compute the products of two embeddings, as for `linear_cka`; messages call them x and y."""
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
     pair[1].check_alike(pair[0].layout, "x")
-    return _products(pair)
+    return float(_products(pair).cka(["x", "y"], debiased)[0, 1])
 
 
 def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> Floats:

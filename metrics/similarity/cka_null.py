@@ -13,16 +13,14 @@ of this tail, instead of that of random permutations:
     calibrated = max(0, (CKA - q) / (1 - q))
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding
-from headstart.metrics.similarity.cka import pair_products, read_and_multiply
+from headstart.metrics.similarity.cka import read_and_multiply
 from headstart.metrics.similarity.drawn_nulls import PERMUTATIONS, drawn_tails
 from headstart.metrics.similarity.gram_products import GramProducts
 from headstart.metrics.similarity.permutation_moments import mean_and_variance, skewness
@@ -37,13 +35,6 @@ SYMMETRIC = 1e-4
 # of them p is off by more than 0.1, by at most 0.2. In 86 of the 117 above the second limit alone, by up to 0.49.
 OUTLYING = 0.5
 SKEWED = 2.5
-
-
-class CkaNull(NamedTuple):
-    """Mean and standard deviation of biased linear CKA over all permutations of the samples."""
-
-    mean: float
-    sd: float
 
 
 @dataclass(frozen=True)
@@ -81,27 +72,6 @@ class CalibratedCka:
     calibrated: Floats
     outlying: Flags
     permutations: int
-
-
-def cka_null(x: Embedding, y: Embedding) -> CkaNull:
-    """Compute mean and standard deviation of the biased linear CKA of two embeddings whose samples are permuted.
-
-    They are exact, over all n! permutations of the rows of one of them, and cost no more than the CKA itself.
-
-    Args:
-        x: Embedding, `[n, dx]`, n at least 2.
-        y: Embedding of as many samples, `[n, dy]`.
-
-    Returns:
-        `(mean, sd)`. For two samples sd is 0: every permutation has the same CKA, 1.
-
-    Raises:
-        ValueError: As `metrics.linear_cka`.
-    """
-    products = pair_products(x, y)
-    products.normed(["x", "y"], debiased=False)  # raises an error where CKA is undefined
-    mean, variance = mean_and_variance(products)
-    return CkaNull(float(mean[0, 1]), math.sqrt(variance[0, 1]))
 
 
 def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> CalibratedCka:

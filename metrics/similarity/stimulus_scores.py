@@ -1,4 +1,4 @@
-"""How far models disagree on a subset of stimuli: 1 minus their mean similarity over pairs."""
+"""How far models disagree on a subset of stimuli: 1 minus their mean linear CKA over pairs."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats, Indices
-from headstart.metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 from headstart.metrics.similarity.subset_search import UNDEFINED, SubsetScores
 
@@ -117,41 +116,6 @@ class StimulusScores(SubsetScores):
     def _rows(self, stimuli: Indices, kind: type[np.floating]) -> list[NDArray[np.floating]]:
         parts = zip(self._embeddings, self._means, self._norms, strict=True)
         return [(embedding[stimuli].astype(kind) - mean.astype(kind)) / kind(norm) for embedding, mean, norm in parts]
-
-
-class MeasuredStimuli(SubsetScores):
-    """1 minus the mean similarity over pairs of models on a subset of stimuli, by any measure.
-
-    Args:
-        measure: The measure; each score is one evaluation of it.
-        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
-
-    Raises:
-        ValueError: The measure is undefined on all stimuli together, and so on every subset.
-    """
-
-    kind = "stimuli"
-    block = 16
-
-    def __init__(self, measure: SimilarityMeasure, embeddings: Embeddings) -> None:
-        super().__init__(len(embeddings[0]))
-        self._measure, self._embeddings = measure, embeddings
-        measure.pairwise(embeddings)
-
-    def score(self, members: Indices) -> float:
-        """Return the score on a subset."""
-        try:
-            return 1 - mean_over_pairs(self._measure.pairwise([rows[members] for rows in self._embeddings])[0])
-        except ValueError:
-            return UNDEFINED
-
-    def joining(self, members: Indices, positions: Indices) -> Floats:
-        """Return the scores with each of some candidates."""
-        return np.array([self.score(np.append(members, candidate)) for candidate in self.candidates[positions]])
-
-    def leaving(self, members: Indices) -> Floats:
-        """Return the scores without each of the members."""
-        return np.array([self.score(np.delete(members, position)) for position in range(len(members))])
 
 
 def _mean_norm(embedding: NDArray[np.floating], mean: Floats) -> float:

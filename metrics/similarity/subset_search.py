@@ -64,9 +64,6 @@ class PairScores(SubsetScores):
 
     Args:
         similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
-
-    Raises:
-        ValueError: A similarity is NaN or infinite.
     """
 
     kind = "models"
@@ -75,8 +72,6 @@ class PairScores(SubsetScores):
         super().__init__(len(similarity))
         self._pairs = np.array(similarity, dtype=np.float64)
         np.fill_diagonal(self._pairs, 0)
-        if not np.isfinite(self._pairs).all():
-            raise ValueError("similarity: contains NaN or infinity")
 
     def score(self, members: Indices) -> float:
         """Return the mean over pairs of a subset."""
@@ -95,7 +90,7 @@ class PairScores(SubsetScores):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSubset:
     """A subset that a search found.
 
     Attributes:
@@ -107,7 +102,7 @@ class Found:
     score: float
 
 
-def search_subsets(scores: SubsetScores, size: int, seed: int = 0) -> Iterator[Found]:
+def search_subsets(scores: SubsetScores, size: int, seed: int = 0) -> Iterator[FoundSubset]:
     """Search for subsets of high score, start by start and step by step.
 
     A start is a random pair, or a random half of the best subset so far. It grows by the candidates with which it
@@ -130,11 +125,11 @@ def search_subsets(scores: SubsetScores, size: int, seed: int = 0) -> Iterator[F
     check_size(size, scores.items, scores.kind)
     if size == scores.items:
         everything = np.arange(size)
-        yield Found(tuple(everything.tolist()), scores.score(everything))
+        yield FoundSubset(tuple(everything.tolist()), scores.score(everything))
         return
 
     generator = np.random.default_rng(seed)
-    best: Found | None = None
+    best: FoundSubset | None = None
     for start in count():
         if best is None or start % FRESH == 0:
             members = generator.choice(scores.items, 2, replace=False)
@@ -143,7 +138,7 @@ def search_subsets(scores: SubsetScores, size: int, seed: int = 0) -> Iterator[F
 
         for climbed, score in _climb(scores, _grow(scores, members, size, generator), generator):
             if best is None or score > best.score + TOLERANCE:
-                best = Found(tuple(np.sort(climbed).tolist()), score)
+                best = FoundSubset(tuple(np.sort(climbed).tolist()), score)
             yield best
 
 
@@ -157,17 +152,15 @@ def random_scores(scores: SubsetScores, size: int, draws: int, seed: int = 0) ->
     generator = np.random.default_rng(seed)
     values: list[float] = []
     for _ in range(draws):
-        drawn = (scores.score(generator.choice(scores.items, size, replace=False)) for _ in range(ATTEMPTS))
-        value = next((value for value in drawn if value > UNDEFINED), None)
+        attempts = (scores.score(generator.choice(scores.items, size, replace=False)) for _ in range(ATTEMPTS))
+        value = next((value for value in attempts if value > UNDEFINED), None)
         if value is None:
-            break
+            raise ValueError(
+                f"size: hardly any {size} {scores.kind} have a score, because a model does not tell them apart; "
+                "leave out copies, or give a larger size"
+            )
         values.append(value)
-    else:
-        return np.array(values)
-    raise ValueError(
-        f"size: hardly any {size} {scores.kind} have a score, because a model does not tell them apart; "
-        "leave out copies, or give a larger size"
-    )
+    return np.array(values)
 
 
 def check_size(size: int, available: int, items: str) -> None:

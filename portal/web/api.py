@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Track
-from headstart.contract.versions import Version, json_schemas
+from headstart.contract.versions import json_schemas
 from headstart.portal.database import UNAVAILABLE
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import Entry, count_submissions, find_public_score, rank_teams, read_records
@@ -42,9 +42,9 @@ def read_rules(portal: PortalDependency) -> dict[str, Any]:
 
 
 @router.get("/schemas/{name}")
-def read_schema(name: str, portal: PortalDependency, version: Version | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a document, such as `blue_submission`, by default of the newest accepted version."""
-    schemas = json_schemas(version or portal.challenge.contract_versions[-1])
+def read_schema(name: str, portal: PortalDependency) -> dict[str, Any]:
+    """Return the JSON Schema of a document, such as `blue_submission`, of the newest accepted version."""
+    schemas = json_schemas(portal.challenge.contract_versions[-1])
     if name not in schemas:
         raise HTTPException(404, f"There is no such schema. Schemas: {', '.join(schemas)}.")
     return schemas[name]
@@ -59,9 +59,9 @@ def read_stimuli(portal: PortalDependency) -> Response:
 
 
 @router.post("/validate")
-async def validate(request: Request, portal: PortalDependency, visitor: Visitor, team: Track) -> dict[str, Any]:
+async def validate(request: Request, portal: PortalDependency, caller: Caller, team: Track) -> dict[str, Any]:
     """Return all problems of a document of a team of the contract, without submitting it."""
-    problems = await portal.check(request, visitor, team, await request.body())
+    problems = await portal.check(caller, team, await request.body())
     return {"valid": not problems, "problems": problems}
 
 
@@ -73,7 +73,7 @@ async def submit_document(
 
     The status is 201 for a new submission, 200 for one that the caller has submitted before, and 422 for a refused one.
     """
-    receipt = await portal.submit(request, caller, team, await request.body())
+    receipt = await portal.submit(caller, team, await request.body())
     record = await run_in_threadpool(read_submission, receipt.id, portal, caller)
     response.status_code = 422 if record["state"] == "refused" else 201 if receipt.new else 200
     response.headers["Location"] = f"/api/submissions/{receipt.id}"

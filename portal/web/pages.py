@@ -20,7 +20,7 @@ from headstart.portal.submissions import PAGE_LENGTH, rank_teams
 from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow, read_log
 from headstart.portal.teams import find_by_token
 from headstart.portal.web.api import Before, Number, read_submission, read_submissions
-from headstart.portal.web.state import COOKIE, Portal, PortalDependency, Visitor, form_proof, require_own_form
+from headstart.portal.web.state import COOKIE, Portal, PortalDependency, Visitor
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -45,7 +45,7 @@ def render(request: Request, name: str, team: TeamRow | None, status: int = 200,
         context: Further values of the template.
     """
     portal: Portal = request.app.state.portal
-    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path, "proof": form_proof(request)}
+    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path}
     return HTMLResponse(TEMPLATES.get_template(name).render(team=team, **shared, **context), status)
 
 
@@ -68,7 +68,6 @@ def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Resp
     """Have the browser keep the token as a cookie that no script and no other site can read or use."""
     token = token.strip()
     if find_by_token(portal.database, token) is None:
-        portal.count("wrong tokens", request, None)
         return render(request, "login.html", None, 401, wrong=True)
     response, secure = RedirectResponse("/submissions", 303), portal.settings.behind_tls
     response.set_cookie(COOKIE, token, LOGIN_SECONDS, httponly=True, samesite="strict", secure=secure, path="/")
@@ -76,9 +75,8 @@ def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Resp
 
 
 @router.post("/logout")
-def log_out(request: Request, proof: Text = "") -> Response:
+def log_out() -> Response:
     """Have the browser forget the token."""
-    require_own_form(request, proof)
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
@@ -128,7 +126,6 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
     # Browsers write the end of a line as two bytes.
     fields, size = len(portal.documents.registry.entries) + 8, 2 * int(portal.settings.max_submission_bytes) + 1024
     async with request.form(max_files=1, max_fields=fields, max_part_size=size) as form:
-        require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
             raise HTTPException(401, "You are no longer logged in. Log in again.")
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
@@ -143,18 +140,18 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         mistake = "Give one document: choose a file, paste its text, or pick models."
         return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **entered)
     if is_check:
-        problems = await portal.check(request, visitor, track, contents[0])
+        problems = await portal.check(visitor, track, contents[0])
         # Browsers do not send a file again that they have sent.
         entered["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
         return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **entered)
-    receipt = await portal.submit(request, visitor, track, contents[0])
+    receipt = await portal.submit(visitor, track, contents[0])
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 
 def _form(
-    request: Request, portal: Portal, track: Track, team: TeamRow | None, status: int = 200, **given: Any
+    request: Request, portal: Portal, track: Track, team: TeamRow | None, status: int = 200, **entered: Any
 ) -> Response:
-    """Show a form with what was given, and the problems of the document if it was checked."""
+    """Show a form with what was entered, and the problems of the document if it was checked."""
     rules = portal.challenge.rules(track)
     if rules is None:
         raise HTTPException(404, f"This challenge has no {track.title()} Team.")
@@ -164,5 +161,5 @@ def _form(
         times = session.scalars(select(SubmissionRow.received).where(*of_team)).all()
 
     today = count_on_day(portal.challenge, times, datetime.now(UTC))
-    context = {"track": track, "rules": rules, "state": state, "earlier": len(times), "today": today, **given}
+    context = {"track": track, "rules": rules, "state": state, "earlier": len(times), "today": today, **entered}
     return render(request, "form.html", team, status, **context)

@@ -1,14 +1,11 @@
 """The state of a running server: the challenge, the database, limits, how documents arrive, and who sends them.
 
 Programs send the token of their team, and cookies open nothing for them. Browsers keep the token as a cookie, which no
-script and no other site can read or use.
+script and no other site can read or use. Nobody can guess a token, so wrong ones are not counted.
 """
 
 import asyncio
-import hashlib
-import hmac
 import re
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -24,7 +21,7 @@ from headstart.contract.problems import Problem
 from headstart.contract.schema import Track
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents
-from headstart.portal.queue import Receipt, find_problems, is_closed, limit_problems, store_submission
+from headstart.portal.queue import Receipt, find_problems, is_closed, store_submission
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import record_bases
 from headstart.portal.tables import TeamRow
@@ -32,11 +29,8 @@ from headstart.portal.teams import find_by_token
 
 COOKIE = "headstart_token"
 PROGRAM_PATHS = ("/api/", "/health", "/metrics")
-WRONG_TOKENS_PER_MINUTE = 20
 WAIT = {"Retry-After": "30"}
 MAX_WAIT_SECONDS = 60.0
-# More problems of one document are only counted: nobody reads them, and writing them would delay pages.
-MAX_PROBLEMS = 1000
 
 
 class Portal:
@@ -62,11 +56,11 @@ class Portal:
             self.held_back = record_bases(session, self.documents.bases)
 
         # One document at a time, so that a large one delays pages little.
-        self._validating, self._checking = asyncio.Lock(), asyncio.Lock()
+        self._validating = asyncio.Lock()
         self.registry = CollectorRegistry()
         self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
-        self._limits = {"documents": settings.documents_per_minute, "wrong tokens": WRONG_TOKENS_PER_MINUTE}
+        self._documents_per_minute = RateLimitItemPerMinute(settings.documents_per_minute)
 
     def find_state(self, session: Session) -> Literal["over", "closed", "ahead", "open"]:
         """Return whether submissions are accepted, and if not, why: by the dates, or by the organisers."""
@@ -83,47 +77,32 @@ class Portal:
         # Browsers leave out the scheme's own port (RFC 6454).
         return re.sub(r"^(http://.*):80$|^(https://.*):443$", r"\1\2", address)
 
-    def count(self, things: str, request: Request, team: TeamRow | None) -> None:
-        """Count what a request sends: by team, because behind some proxies all have one address, or by address.
-
-        Raises:
-            HTTPException: There were too many within a minute.
-        """
-        client = f"team {team.id}" if team else request.client.host if request.client else ""
-        if not self._limiter.hit(RateLimitItemPerMinute(self._limits[things]), things, client):
-            raise HTTPException(429, f"Too many {things} within a minute. Wait a little.", WAIT)
-
-    async def check(self, request: Request, team: TeamRow | None, track: Track, content: bytes) -> list[Problem]:
-        """Return the problems of a document without submitting it.
-
-        Raises:
-            HTTPException: There are too many requests, or the document is too large.
-        """
-        self.count("documents", request, team)
-        return limit_problems(await self._validate(content, track, submitted=False), MAX_PROBLEMS)
-
-    async def submit(self, request: Request, team: TeamRow, track: Track, content: bytes) -> Receipt:
+    async def submit(self, team: TeamRow, track: Track, content: bytes) -> Receipt:
         """Validate a document and submit it.
 
         Raises:
             HTTPException: There are too many requests, or the document is too large.
             NotTakenError: The document is not stored, not even as refused.
         """
-        self.count("documents", request, team)
         # The time before the validation counts: waiting for other documents must not make a submission late.
         now, per_day = datetime.now(UTC), int(self.settings.bytes_per_day)
-        problems = await self._validate(content, track, submitted=True)
+        problems = await self.check(team, track, content)
         place = (self.database, self.documents, team.id, track, content)
         return await run_in_threadpool(store_submission, *place, problems, per_day, now)
 
-    async def _validate(self, content: bytes, track: Track, submitted: bool) -> list[Problem]:
+    async def check(self, team: TeamRow, track: Track, content: bytes) -> list[Problem]:
+        """Return the problems of a document without submitting it.
+
+        Raises:
+            HTTPException: There are too many requests, or the document is too large.
+        """
+        if not self._limiter.hit(self._documents_per_minute, str(team.id)):
+            raise HTTPException(429, "Too many documents within a minute. Wait a little.", WAIT)
         limit = self.settings.max_submission_bytes
         if len(content) > limit:
             raise HTTPException(413, f"The document is larger than the limit of {limit:,} bytes.")
-        # Anybody may check documents, so at most one such document comes before one that is submitted.
-        first = nullcontext() if submitted else self._checking
         try:
-            async with asyncio.timeout(MAX_WAIT_SECONDS), first, self._validating:
+            async with asyncio.timeout(MAX_WAIT_SECONDS), self._validating:
                 return await run_in_threadpool(find_problems, self.documents, track, content)
         except TimeoutError as error:
             raise HTTPException(503, "Too many documents wait to be checked. Send it again.", WAIT) from error
@@ -139,19 +118,12 @@ PortalDependency = Annotated[Portal, Depends(find_portal)]
 
 
 def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
-    """Return the team of a page's cookie or of a program's token; None without either.
-
-    Raises:
-        HTTPException: There were too many wrong tokens from this address within a minute.
-    """
+    """Return the team of a page's cookie or of a program's token; None without a valid one."""
     token = request.cookies.get(COOKIE, "")
     if request.url.path.startswith(PROGRAM_PATHS):
         scheme, _, sent = request.headers.get("authorization", "").partition(" ")
         token = sent.strip() if scheme.lower() == "bearer" else ""
-    team = find_by_token(portal.database, token) if token else None
-    if token and team is None:
-        portal.count("wrong tokens", request, None)
-    return team
+    return find_by_token(portal.database, token) if token else None
 
 
 Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
@@ -169,19 +141,3 @@ def calling_team(team: Visitor) -> TeamRow:
 
 
 Caller = Annotated[TeamRow, Depends(calling_team)]
-
-
-def form_proof(request: Request) -> str:
-    """Return the hidden field of forms, which only a page of this portal can know; empty without a cookie."""
-    cookie = request.cookies.get(COOKIE, "")
-    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest() if cookie else ""
-
-
-def require_own_form(request: Request, proof: str) -> None:
-    """Check that a form came from a page of this portal.
-
-    Raises:
-        HTTPException: Its hidden field is wrong.
-    """
-    if not (proof and hmac.compare_digest(form_proof(request).encode(), proof.encode())):
-        raise HTTPException(403, "The form belongs to another session. Log in, open the form again and send it again.")

@@ -1,4 +1,4 @@
-"""Submissions that are Hugging Face data sets, with one record for each model or stimulus."""
+"""Submissions as files, and as Hugging Face data sets with one record for each model or stimulus."""
 
 import json
 import re
@@ -11,32 +11,32 @@ from headstart.contract.challenge import Challenge
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, shorten
 from headstart.contract.schema import MAX_ENTRIES, Track
-from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
+from headstart.contract.submissions import KEYS, Submission, check_submission
+from headstart.contract.untrusted_json import read_limited
 from headstart.output.arguments import expand_home
 from headstart.output.printable import printable
 
+MAX_BYTES = 16_000_000
 HUB = "hf://"
 NAME_ON_HUB = re.compile(r"(?:datasets/)?(\w[\w.-]*/\w[\w.-]*)(?:@(\S+))?")
-# Columns by team.
+# Columns by team, and those that there must be.
 COLUMNS: dict[Track, tuple[str, ...]] = {
     "blue": ("model_name", "layer_name", "source"),
     "red": ("dataset_name", "image_identifier"),
 }
 REQUIRED: dict[Track, tuple[str, ...]] = {"blue": COLUMNS["blue"][:1], "red": COLUMNS["red"]}
-_PATTERN = re.compile(r"[*?\[]|::")
 # Files that `save_to_disk` writes of several splits and of one.
 SAVED = ("dataset_dict.json", "state.json")
 
 
-def read_any_submission(
+def read_submission(
     source: str,
     registry: Registry,
     catalog: Catalog,
     team: Track | None = None,
-    max_bytes: int = DEFAULT_MAX_BYTES,
     challenge: Challenge | None = None,
 ) -> Submission:
-    """Read and check a submission that is a file or a data set.
+    """Read and check a submission that is a file or a data set, of at most 16 MB.
 
     Args:
         source: A JSON file, or a folder with a data set that the package datasets reads. Or `hf://` and the name of a
@@ -44,30 +44,26 @@ def read_any_submission(
         registry: The known models.
         catalog: The known stimuli.
         team: The required team; None for either.
-        max_bytes: The largest size in bytes of the file, or of the data set written as a file.
         challenge: The challenge whose rules hold beside the contract's, except its deadline and quotas.
 
     Returns:
         The submission. The content and the digest of a data set are those of the same submission as a file.
 
     Raises:
-        ContractError: As of `read_submission`; the source is empty; or the data set cannot be read, or has other
-            columns or several splits.
+        ContractError: As of `check_submission`; or the source cannot be read, or has other columns or several splits.
     """
-    if not source:
-        raise ContractError.of("submission", "nothing is given; name a file or a data set")
-    document, location = f"submission {source}", source
-    if not source.startswith(HUB):
-        path = expand_home(source)
-        if not path.is_dir():
-            return read_submission(path, registry, catalog, team, max_bytes, challenge)
+    document, path = f"submission {source}", expand_home(source)
+    if source.startswith(HUB):
+        content = _read_dataset(source, document)
+    elif path.is_dir():
         # An absolute path, because the package takes a bare name such as csv for one of its own readers.
-        location = str(path.absolute())
-    content = _read_dataset(location, document, max_bytes)
+        content = _read_dataset(str(path.absolute()), document)
+    else:
+        content = read_limited(path, MAX_BYTES, document)
     return check_submission(content, document, registry, catalog, team, challenge)
 
 
-def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
+def _read_dataset(source: str, document: str) -> bytes:
     """Return the one split of a data set as the file of a submission."""
     try:
         datasets = import_module("datasets")
@@ -84,7 +80,7 @@ def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
 
         (split,) = splits.values()
         columns = [str(name) for name in split.column_names or next(iter(split), {})]
-        return _write(iter(split), _team_of(columns, document), document, max_bytes)
+        return _write(iter(split), _team_of(columns, document), document)
     except ContractError:
         raise
     except Exception as error:  # the package raises errors of many unrelated kinds
@@ -100,8 +96,6 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
             raise ValueError("hf:// needs an owner and a name, hf://owner/name")
         # Streaming fetches no more records than a submission may have.
         return datasets.load_dataset(match[1], revision=match[2], streaming=True)
-    if _PATTERN.search(source):
-        raise ValueError("its path has *, ?, [ or ::, which datasets takes as patterns; rename it")
     if any((Path(source) / name).is_file() for name in SAVED):
         return datasets.load_from_disk(source)
     return datasets.load_dataset(source, streaming=True)
@@ -117,15 +111,15 @@ def _team_of(columns: list[str], document: str) -> Track:
     raise ContractError.of(document, f"must have the columns {forms}; it has {actual}")
 
 
-def _write(records: Iterator[Mapping[str, Any]], team: Track, document: str, max_bytes: int) -> bytes:
+def _write(records: Iterator[Mapping[str, Any]], team: Track, document: str) -> bytes:
     """Write records as a file; empty cells are left out, and no more is read than the file may hold."""
     entries: list[str] = []
     size = 0
     for record in records:
         entries.append(json.dumps({name: value for name, value in record.items() if value is not None}, default=str))
         size += len(entries[-1]) + 2
-        if size > max_bytes:
-            raise ContractError.of(document, f"is larger as a file than the limit of {max_bytes:,} bytes")
+        if size > MAX_BYTES:
+            raise ContractError.of(document, f"is larger as a file than the limit of {MAX_BYTES:,} bytes")
         if len(entries) > MAX_ENTRIES:
             break
     return f'{{"{KEYS[team]}": [{", ".join(entries)}]}}'.encode()
