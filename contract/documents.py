@@ -225,7 +225,7 @@ def read_catalog(path: Path) -> Catalog:
     content = read_limited(path, CATALOG_MAX_BYTES, document)
     stimuli: list[Stimulus] = []
     lines: dict[tuple[str, str], int] = {}
-    variables: dict[str, str] = {}
+    variables: dict[str, list[str]] = {}
     problems: list[Problem] = []
     for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
@@ -277,15 +277,16 @@ def _find_repetition(stimulus: Stimulus, number: int, lines: dict[tuple[str, str
         yield Problem("", value, f"the same stimulus as in line {earlier}; stimuli must be unique")
 
 
-def _find_shared_variable(stimulus: Stimulus, variables: dict[str, str]) -> Iterator[Problem]:
+def _find_shared_variable(stimulus: Stimulus, variables: dict[str, list[str]]) -> Iterator[Problem]:
     """Find a data set with the environment variable of another: both would be read from the same folder.
 
     Args:
         stimulus: A stimulus of the data set.
-        variables: The first data set of each variable so far; this one is added.
+        variables: The data sets of each variable so far; this one is added.
     """
     variable = root_variable(stimulus.dataset_name)
-    other = variables.setdefault(variable, stimulus.dataset_name)
-    if other != stimulus.dataset_name:
-        rule = f"shares the variable {variable} with data set {short_json(other)}; rename one of them"
+    datasets = variables.setdefault(variable, [stimulus.dataset_name])
+    if stimulus.dataset_name not in datasets:
+        datasets.append(stimulus.dataset_name)
+        rule = f"shares the variable {variable} with data set {short_json(datasets[0])}; rename one of them"
         yield Problem("/dataset_name", short_json(stimulus.dataset_name), rule)

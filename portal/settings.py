@@ -11,7 +11,6 @@ from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from sqlalchemy.engine import URL
 
-from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser
@@ -59,7 +58,7 @@ class Settings:
     port: NonNegativeInt = 8000
     url: str | None = None
     worker: bool = True
-    max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
+    max_submission_bytes: PositiveInt = 1_000_000
     bytes_per_day: PositiveInt = 50_000_000
     documents_per_minute: PositiveInt = 60
     scoring_minutes: PositiveInt = 120

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import timm
 import torch
@@ -20,6 +19,7 @@ from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.libraries import LIBRARIES
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.taps import Tap
+from headstart.tests.material.arena import read_rows
 from headstart.tests.material.root import ROOT, require_checkout
 
 PATH = Path(__file__).parents[1] / "configs" / "model_registry.json"
@@ -117,9 +117,8 @@ def test_no_embedded_network_is_of_a_scale_where_an_epsilon_decides(
     main(["write-photos", str(tmp_path / "drawn_pets"), "--count=12"])
     main(["write-catalog", str(tmp_path / "drawn_pets"), f"--output={catalog}"])
     options = [f"--registry={path}", f"--catalog={catalog}", f"--output={tmp_path / 'out'}", "--logger=false"]
-    main(["cka", f"--models=[{','.join(read_registry(path).entries)}]", "--save_embeddings=true", *options])
-    with np.load(tmp_path / "out" / "embeddings.npz") as embeddings:
-        assert min(rows.std(axis=0).max() for rows in embeddings.values()) > 0.01
+    main(["cka", f"--models=[{','.join(read_registry(path).entries)}]", *options])
+    assert min(rows.std(axis=0).max() for rows in read_rows(path, catalog).values()) > 0.01
 
 
 def test_embedded_registry_needs_no_download() -> None:

@@ -11,10 +11,9 @@ import timm
 from headstart import evaluate
 from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import Catalog, read_registry
-from headstart.contract.stimulus_table import StimulusTable
-from headstart.contract.submissions import read_submission
+from headstart.contract.submission_sources import read_submission
 from headstart.modules.networks.libraries import IMAGENET, LIBRARIES
-from headstart.scripts.validate_submission import main as validate
+from headstart.scripts.validate_submission import validate
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -43,9 +42,9 @@ def test_registry_as_it_was_used() -> None:
 
 
 def test_blue_submission_as_it_was_used() -> None:
-    registry, catalog = read_registry(REGISTRY), Catalog(Path("none"), StimulusTable(), "")
+    registry, catalog = read_registry(REGISTRY), Catalog(Path("none"), [], "")
     challenge = read_challenge(challenge_path("realign_2026"))
-    submission = read_submission(SUBMISSION, registry, catalog, "blue", challenge=challenge)
+    submission = read_submission(str(SUBMISSION), registry, catalog, "blue", challenge=challenge)
     layers = {entry["model_name"]: entry["layer_name"] for entry in json.loads(SUBMISSION.read_text())["models"]}
     assert (submission.models, submission.contract_version) == (tuple(layers), "1.1")
     assert layers == {name: registry.entries[name].layer for name in layers}
@@ -71,7 +70,5 @@ def test_small_entries_are_scored_with_random_weights(tmp_path: Path) -> None:
 
 
 def test_validator_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        validate([str(SUBMISSION), f"--registry={REGISTRY}", "--challenge=realign_2026", "--team=blue"])
-    assert ended.value.code == 0
+    validate(str(SUBMISSION), "blue", str(REGISTRY), challenge="realign_2026")
     assert capsys.readouterr().out == "valid: Blue Team submission of 20 models under contract 1.1\n"

@@ -9,12 +9,8 @@ from headstart.evaluation.challenge_bundle.material import Files, Material, read
 FOREVER, ANY_NUMBER = "2099-12-31 23:59:59", 100_000
 LONGEST_TITLE, LONGEST_DESCRIPTION = 100, 140
 LISTS = ("leaderboard", "challenge_phases", "dataset_splits", "challenge_phase_splits")
-# EvalAI's workers import the folder as a package, those of a host the file evaluate.py.
-DOORS = {
-    "__init__.py": b"from .main import evaluate\n",
-    "main.py": b"from .scoring_program import evaluate\n",
-    "evaluate.py": b"from scoring_program import evaluate_remotely as evaluate\n",
-}
+# What the worker of a host imports.
+ENTRY = {"evaluate.py": b"from scoring_program import evaluate\n"}
 
 
 def configuration(material: Material) -> dict[str, Files]:
@@ -46,7 +42,7 @@ def configuration(material: Material) -> dict[str, Files]:
     files: Files = {
         "challenge_config.yaml": yaml_bytes(document),
         "annotations/rules.yaml": material.rules,
-        "evaluation_script.zip": {**material.program, **DOORS, **material.reference},
+        "evaluation_script.zip": {**material.program, **ENTRY, **material.reference},
     }
     pages = material.pages("a JSON document")
     logo = {"logo.png": pages.pop("logo.png")}

@@ -65,17 +65,10 @@ def score(submission: Path, team: str, reference: Path) -> dict[str, float | Non
     }
 
 
-def evaluate(test_annotation_file: str, user_submission_file: str, phase_codename: str, **_: Any) -> dict[str, Any]:
-    """Score as a worker of EvalAI asks for it; the phase is the team."""
+def evaluate(user_submission_file: str, phase_codename: str, **_: Any) -> dict[str, Any]:
+    """Score as EvalAI's worker for remote evaluation asks for it; the phase is the team."""
     scores = score(Path(user_submission_file), phase_codename, HERE / "reference")
     return {"result": [{phase_codename: scores}], "submission_result": scores}
-
-
-def evaluate_remotely(
-    user_submission_file: str, phase_codename: str, test_annotation_file: str = "", **_: Any
-) -> dict[str, Any]:
-    """Score as EvalAI's worker for remote evaluation asks for it."""
-    return evaluate(test_annotation_file, user_submission_file, phase_codename)
 
 
 def main(team: str, inputs: str, output: str) -> None:

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import subprocess
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,7 +96,7 @@ def test_problems_of_a_registry(tmp_path: Path) -> None:
         ({"models": []}, "/models", "must have at least 1 items, not 0"),
         ({"contract_version": "2.0", "models": [entry("a")]}, "/contract_version", 'contract version "2.0" is not'),
         ({"contract_version": "1.0", "models": [short]}, "/models/0/input_size", "is required"),
-        (b'{"models": [], "models": []}', "/models", "the key is repeated in one object"),
+        (b'{"models": [], "models": []}', "", 'repeats the key "models" in one object'),
         (b"3", "", "must be an"),
     ]
     for content, pointer, rule in cases:
@@ -109,7 +108,7 @@ def test_problems_of_a_registry(tmp_path: Path) -> None:
 
 def test_absent_and_too_large_documents(tmp_path: Path) -> None:
     path = tmp_path / "large"
-    documents: list[tuple[int, Callable[[Path], object]]] = [(16_000_001, read_registry), (64_000_001, read_catalog)]
+    documents: list[tuple[int, Callable[[Path], object]]] = [(16_000_001, read_registry), (128_000_001, read_catalog)]
     for size, read in documents:
         with pytest.raises(ContractError, match="there is no such file"):
             read(tmp_path / "absent")
@@ -139,12 +138,12 @@ def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
         (stimulus("a.png"), None),
         ("", None),
         (stimulus("../a.png"), "/image_identifier"),
-        ('{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}', "/dataset_name"),
+        ('{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}', ""),
         ("[]", ""),
         (b'{"dataset_name": "photos", "image_identifier": "\xff"}', ""),
         ('{"dataset_name": "photos"', ""),
         ('{"dataset_name": "photos"}, {}', ""),
-        ('{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}', "/label"),
+        ('{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}', ""),
         (stimulus("a.png"), ""),
     ]
     problems = catalog_problems(tmp_path, *(line for line, _ in lines))
@@ -179,25 +178,11 @@ def test_problems_of_a_catalog_of_nothing_and_of_something_else(tmp_path: Path) 
     for content in ("", "\n \n"):
         (problem,) = catalog_problems(tmp_path, content)
         assert problem.rule == "is empty; one line per stimulus is needed"
-    problems = catalog_problems(tmp_path, *["x"] * 5000)
-    assert len(problems) == 1001
-    assert problems[-1].rule == "lines after line 1000 were not read"
-    problems = catalog_problems(tmp_path, *[stimulus("a.png")] * 2000)
-    assert len(problems) == 1000
-    assert problems[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
-
-
-@pytest.mark.slow
-def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
-    count = 20_000
-    path = write(tmp_path, "\n".join(stimulus(f"{'n' * 40}/{i:08}.JPEG") for i in range(count)).encode())
-    read_catalog(path)  # what is made once is none of the catalog's
-    tracemalloc.start()
-    catalog = read_catalog(path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 2 * path.stat().st_size
-    assert catalog.stimuli[count - 1].image_identifier == f"{'n' * 40}/{count - 1:08}.JPEG"
+    for line, last in (("x", 1000), (stimulus("a.png"), 1001)):
+        problems = catalog_problems(tmp_path, *[line] * 5000)
+        assert len(problems) == 1001
+        assert problems[-1].rule == f"lines after line {last} were not read"
+    assert problems[-2].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
 
 
 def test_choice_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,48 +36,35 @@ WRONG: dict[str | bytes, str] = {
     b'["\xed\xa0\x80"]': "is not UTF-8: byte 2 is 0xed",
     '{"a": 1}'.encode("utf-16"): "is not UTF-8",
     "\ufeff{}": "starts with a byte order mark",
-    "NaN": "is not a JSON number",
-    "-Infinity": "is not a JSON number",
-    "-1e999": "is a number beyond the range of 64-bit floats",
-    str(2**63): "is an integer beyond 64 bits",
-    str(-(2**63) - 1): "is an integer beyond 64 bits",
-    "9" * 5000: "is an integer beyond 64 bits",
-    "0." + "1" * 5000: "is a number of more than 100 characters",
+    "[NaN]": "has NaN, which is not a JSON number",
+    "-Infinity": "has -Infinity, which is not",
+    "-1e999": "has a number beyond the range of 64-bit floats, -1e999",
+    str(2**63): f"has an integer beyond 64 bits, {2**63}",
+    str(-(2**63) - 1): "has an integer beyond 64 bits",
+    "9" * 5000: "has an integer beyond 64 bits",
+    "0." + "1" * 5000: "has a number of more than 100 characters",
+    '{"a": 1, "\\u0061": 2}': 'repeats the key "a" in one object',
+    '{"a": {"b": [0, {"c": 1, "d": 0, "c": 2}]}}': 'repeats the key "c" in one object',
+    '{"a": ["x\\udc00y"]}': 'holds half of a surrogate pair, "\\udc00"',
+    '{"\\udfff": 1}': "holds half of a surrogate pair",
     # A parser of quadratic time would not end.
     "[" * 900_000: "is nested deeper than the limit of 32 levels",
     '{"a":' * 180_000: "is nested deeper",
     '["' + '\\"' * 450_000: "is not JSON",
     "[" * 33 + '"\\' * 450_000: "is not JSON",
-    "9" * 900_000: "is an integer beyond 64 bits",
-    "1" * 900_000 + ".0": "is a number of more than 100 characters",
+    "9" * 900_000: "has an integer beyond 64 bits",
+    "1" * 900_000 + ".0": "has a number of more than 100 characters",
 }
 
 
 def test_what_is_no_json() -> None:
-    of_contents = {content: problems_of(content) for content in WRONG}
-    wrong = [
-        (content[:40], problems, WRONG[content])
-        for content, problems in of_contents.items()
-        if len(problems) != 1 or not problems[0].rule.startswith(WRONG[content])
-    ]
+    wrong = []
+    for content, words in WRONG.items():
+        problems = problems_of(content)
+        if len(problems) != 1 or not problems[0].rule.startswith(words) or not str(problems[0]).isascii():
+            wrong.append((content[:40], problems, words))
     assert not wrong, wrong
     assert "line 1, column " in problems_of("{")[0].rule
-
-
-def test_problems_point_to_their_place_at_every_level() -> None:
-    cases = {
-        '{"a": 1, "\\u0061": 2}': ["/a"],
-        '{"a": {"b": [0, {"c": 1, "c": 2, "c": 3}]}, "d": 1, "d": 2}': ["/d", "/a/b/1/c"],
-        '{"x/y~z": 1, "x/y~z": 2}': ["/x~1y~0z"],
-        '{"a": [0, 1e999]}': ["/a/1"],
-        '{"a": ["\\ud800", "\\ud83d\\ude00", "x\\udc00y"], "\\udfff": 1}': ["/a/0", "/a/2", "/\\udfff"],
-    }
-    pointers = {text: [problem.pointer for problem in problems_of(text)] for text in cases}
-    assert pointers == cases
-    assert {problem.rule for problem in problems_of('{"a": 1, "a": 1}')} == {"the key is repeated in one object"}
-    problems = problems_of('["\\ud800", "x\\udc00y"]')
-    assert [problem.value for problem in problems] == ['"\\ud800"', '"x\\udc00y"']
-    assert all("surrogate" in problem.rule and str(problem).isascii() for problem in problems)
 
 
 def test_nesting_up_to_the_limit() -> None:
@@ -97,7 +84,7 @@ def test_only_regular_files_of_a_limited_size_are_read(tmp_path: Path) -> None:
     cases = {
         tmp_path / "huge": "is larger than the limit of 1,000,000 bytes",
         tmp_path / "absent": "there is no such file",
-        tmp_path: "cannot be read: Is a directory",
+        tmp_path: "is not a regular file",
         tmp_path / "nul\0": "cannot be read",
         tmp_path / ("x" * 300): "cannot be read: File name too long",
     }

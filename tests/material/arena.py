@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from headstart import evaluate
+from headstart.contract.documents import read_catalog, read_registry
 
 SIDE = 32
 PREPROCESS = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": SIDE, "crop": SIDE}
@@ -77,6 +79,19 @@ class Arena:
         folder = self.evaluate("cka", *options, output=output)
         document: dict[str, Any] = json.loads((folder / "score.json").read_text())
         return document
+
+
+def read_rows(
+    registry: Path, catalog: Path, models: Sequence[str] = (), indices: Sequence[int] = (), layers: Any = None
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of which scores are computed, by default of all models and stimuli; scored ones are stored."""
+    from headstart.evaluation.alignment.scoring import ScoringSetup, represent
+    from headstart.evaluation.embeddings import Extraction
+
+    extraction = Extraction(device="cpu", num_workers=0)
+    setup = ScoringSetup(read_registry(registry), read_catalog(catalog), extraction)
+    stimuli = [setup.catalog.stimuli[index] for index in indices] or setup.catalog.stimuli
+    return represent(models or list(setup.registry.entries), stimuli, setup, layers).embeddings
 
 
 def set_environment(patch: pytest.MonkeyPatch, folder: Path) -> None:

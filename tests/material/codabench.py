@@ -13,7 +13,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -42,66 +41,32 @@ def read_time(value: Any) -> datetime | None:
 
 
 def find_problems(folder: Path) -> list[str]:
-    """Check an unpacked bundle field by field; what is listed is refused, or not what it seems."""
-    if not (folder / "competition.yaml").is_file():
-        return ["competition.yaml is missing"]
+    """Check an unpacked bundle; what is listed is refused, or not what it seems, and a missing field is a KeyError."""
     document = yaml.safe_load((folder / "competition.yaml").read_text())
-    problems = [] if str(document.get("version", "1")) == "2" else ["version"]
-    problems += [] if 0 < len(document.get("title") or "") <= 256 else ["title"]
-    problems += [] if 0 < len(document.get("docker_image") or "") <= 128 else ["docker_image"]
-    texts = [page.get("file") for page in document.get("pages") or [{}]] + [document.get("terms")]
-    problems += [f"text {name}" for name in texts if not name or not (folder / name).read_text()]
-    try:
-        Image.open(folder / document["image"]).verify()
-    except (OSError, KeyError):
-        problems.append("image")
-
-    tasks = document.get("tasks") or []
-    indices = [task.get("index") for task in tasks]
-    problems += ["tasks"] if not indices or None in indices or len(set(indices)) < len(indices) else []
-    for task in tasks:
-        problems += [] if task.get("name") and "scoring_program" in task else ["task"]
-        names = ("scoring_program", "reference_data", "input_data", "ingestion_program")
-        problems += [f"data {task[name]}" for name in names if name in task and not (folder / task[name]).exists()]
-    problems += _phase_problems(document.get("phases") or [], indices, folder)
-    return problems + _leaderboard_problems(document.get("leaderboards") or [])
-
-
-def _phase_problems(phases: list[dict[str, Any]], indices: list[Any], folder: Path) -> list[str]:
-    problems = [] if phases else ["phases"]
-    ordered = sorted(phases, key=lambda phase: phase.get("index", 0))
-    for phase in ordered:
-        start, end = read_time(phase.get("start")), read_time(phase.get("end"))
-        problems += (
-            [] if phase.get("name") and phase.get("tasks") and set(phase["tasks"]) <= set(indices) else ["phase"]
-        )
-        problems += [] if start and (end is None or start < end) else ["start"]
-        for name in ("max_submissions", "max_submissions_per_day", "execution_time_limit"):
-            problems += [] if phase.get(name) is None or (type(phase[name]) is int and phase[name] > 0) else [name]
-        data = phase.get("public_data")
-        problems += [] if data is None or (folder / data).is_file() else ["public_data"]
-        problems += ["auto_migrate"] if phase.get("auto_migrate_to_this_phase") and phase is ordered[0] else []
-    for one, next_one in pairwise(ordered):
-        ends, starts = read_time(one.get("end")), read_time(next_one.get("start"))
-        problems += [] if ends and starts and ends < starts else ["phases are not one after the other"]
-    return problems
-
-
-def _leaderboard_problems(leaderboards: list[dict[str, Any]]) -> list[str]:
-    # Every phase gets the first one; a second one would never be shown.
-    problems = [] if len(leaderboards) == 1 else ["leaderboards"]
-    for board in leaderboards:
-        problems += [] if 0 < len(board["title"]) <= 64 and 0 < len(board["key"]) <= 36 else ["leaderboard"]
-        problems += [] if board.get("submission_rule") in RULES else ["submission_rule"]
-        columns = board.get("columns") or []
-        for field in ("index", "key"):
-            values = [column[field] for column in columns]
-            problems += [] if values and len(set(values)) == len(values) else [f"columns: {field}"]
-        for column in columns:
-            problems += [] if 0 < len(column["title"]) <= 36 and 0 < len(column["key"]) <= 36 else ["column"]
-            problems += [] if column.get("sorting") in {"asc", "desc"} else ["sorting"]
-            problems += [] if type(column.get("precision", 2)) is int else ["precision"]
-    return problems
+    texts = [page["file"] for page in document["pages"]] + [document["terms"]]
+    (task,), (phase,), (board,) = document["tasks"], document["phases"], document["leaderboards"]
+    data = [task["scoring_program"], task["reference_data"], phase["public_data"]]
+    start, end = read_time(phase["start"]), read_time(phase.get("end"))
+    numbers = [phase.get(name) for name in ("max_submissions", "max_submissions_per_day", "execution_time_limit")]
+    columns = board["columns"]
+    Image.open(folder / document["image"]).verify()
+    checks = {
+        "version": str(document["version"]) == "2",
+        "title": 0 < len(document["title"]) <= 256,
+        "docker_image": 0 < len(document["docker_image"]) <= 128,
+        "texts": all((folder / name).read_text() for name in texts),
+        "data": all((folder / name).is_file() for name in data),
+        "tasks": bool(task["name"] and phase["name"]) and phase["tasks"] == [task["index"]],
+        "times": start is not None and (end is None or start < end),
+        "numbers": all(number is None or (type(number) is int and number > 0) for number in numbers),
+        "leaderboard": 0 < len(board["title"]) <= 64 and 0 < len(board["key"]) <= 36,
+        "submission_rule": board["submission_rule"] in RULES,
+        "columns": all(0 < len(column[name]) <= 36 for column in columns for name in ("title", "key")),
+        "keys": all(len({column[name] for column in columns}) == len(columns) for name in ("index", "key")),
+        "sorting": {column["sorting"] for column in columns} <= {"asc", "desc"},
+        "precision": all(type(column.get("precision", 2)) is int for column in columns),
+    }
+    return [name for name, is_kept in checks.items() if not is_kept]
 
 
 @dataclass(frozen=True)

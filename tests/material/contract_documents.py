@@ -6,7 +6,6 @@ from typing import Any
 
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import ModelEntry, Source, Stimulus
-from headstart.contract.stimulus_table import StimulusTable
 
 COMMON: dict[str, Any] = {
     "weights": None,
@@ -30,5 +29,5 @@ def make_registry(models: Iterable[str] | dict[str, Source], **parameters: dict[
 
 def make_catalog(stimuli: Iterable[tuple[str, str]]) -> Catalog:
     """Return a catalog of pairs of a data set and an identifier."""
-    listed = (Stimulus(dataset_name=dataset, image_identifier=path) for dataset, path in stimuli)
-    return Catalog(Path("catalog"), StimulusTable(listed), "")
+    listed = [Stimulus(dataset_name=dataset, image_identifier=path) for dataset, path in stimuli]
+    return Catalog(Path("catalog"), listed, "")

@@ -25,22 +25,6 @@ SPLIT_KEYS = {
     "leaderboard_id",
     "challenge_phase_id",
 }
-# The script is a package of the worker's; what it prints and its traceback are the participant's.
-HOSTED = """
-import contextlib, importlib, io, json, sys, traceback
-root, annotation, submission, codename = sys.argv[1:]
-sys.path.append(root)
-importlib.invalidate_caches()
-module = importlib.import_module("challenge_data.challenge_7")
-error = io.StringIO()
-output = None
-try:
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(error):
-        output = module.evaluate(annotation, submission, codename, submission_metadata={"id": 1})
-except Exception:
-    error.write(traceback.format_exc())
-print(json.dumps({"output": output, "stderr": error.getvalue()}))
-"""
 REMOTE = """
 import json, sys
 from evaluate import evaluate
@@ -54,96 +38,49 @@ print(json.dumps({"output": output, "stderr": error}))
 
 
 def find_problems(folder: Path) -> list[str]:
-    """Check an unpacked bundle field by field; what is listed is refused, or not what it seems."""
-    if not (folder / "challenge_config.yaml").is_file():
-        return ["challenge_config.yaml is missing"]
+    """Check an unpacked bundle; what is listed is refused, or not what it seems, and a missing field is a KeyError."""
     document = yaml.safe_load((folder / "challenge_config.yaml").read_text())
-    problems = [] if 0 < len(document.get("title") or "") <= 100 else ["title"]
-    for name in ("description", "evaluation_details", "terms_and_conditions", "submission_guidelines"):
-        problems += [] if _is_page(folder, document.get(name)) else [name]
-    problems += [] if str(document.get("image")).endswith((".png", ".jpg", ".jpeg")) else ["image"]
-    problems += [] if (folder / str(document.get("image"))).is_file() else ["image"]
-    script = str(document.get("evaluation_script"))
-    problems += [] if script.endswith(".zip") and (folder / script).is_file() else ["evaluation_script"]
-    problems += _time_problems(document) + (["tags"] if len(document.get("tags", [])) > 4 else [])
-    problems += ["is_docker_based"] if document.get("is_docker_based") else []
-    # A name of an image that is not EvalAI's own is refused.
-    problems += ["worker_image_url"] if document.get("worker_image_url") else []
-
-    boards, phases = document.get("leaderboard") or [], document.get("challenge_phases") or []
-    splits, joins = document.get("dataset_splits") or [], document.get("challenge_phase_splits") or []
-    problems += [] if boards and phases and splits and joins else ["lists"]
-    for board in boards:
-        schema = board.get("schema") or {}
-        problems += [] if schema.get("default_order_by") in schema.get("labels", []) and "id" in board else ["schema"]
-    problems += _phase_problems(phases, folder)
-    for split in splits:
-        problems += [] if split.get("name") and split.get("codename") and "id" in split else ["dataset_splits"]
-    for items in (phases, splits):
-        codenames = [item.get("codename") for item in items]
-        problems += [] if len(set(codenames)) == len(codenames) else ["codename"]
-    for join in joins:
-        problems += [] if set(join) >= SPLIT_KEYS and join["visibility"] in {1, 2, 3} else ["challenge_phase_splits"]
-        lists = {"leaderboard_id": boards, "challenge_phase_id": phases, "dataset_split_id": splits}
-        for key, items in lists.items():
-            problems += [] if join.get(key) in [item.get("id") for item in items] else [key]
-    return problems
-
-
-def _phase_problems(phases: list[dict[str, Any]], folder: Path) -> list[str]:
-    problems = []
-    for phase in phases:
-        problems += [] if 0 < len(phase.get("name") or "") <= 100 and "id" in phase else ["phase"]
-        problems += [] if _is_page(folder, phase.get("description")) else ["phase description"]
-        problems += [] if (folder / str(phase.get("test_annotation_file"))).is_file() else ["test_annotation_file"]
-        problems += _time_problems(phase)
-        # Where these are missing, the validator sets the month's to null, which no number may be.
-        for name in ("max_submissions", "max_submissions_per_month", "max_submissions_per_day"):
-            problems += [] if type(phase.get(name)) is int and phase[name] > 0 else [name]
-        restricted = phase.get("is_submission_public") and phase.get("is_restricted_to_select_one_submission")
-        problems += ["is_submission_public"] if restricted else []
-    return problems
-
-
-def _time_problems(item: dict[str, Any]) -> list[str]:
-    try:
-        start, end = (datetime.fromisoformat(str(item[name])) for name in ("start_date", "end_date"))
-    except (KeyError, ValueError):
-        return ["dates"]
-    return [] if start < end and start.tzinfo is None and end.tzinfo is None else ["dates"]
-
-
-def _is_page(folder: Path, name: Any) -> bool:
-    return str(name).endswith(".html") and (folder / str(name)).is_file()
-
-
-def run_worker(bundle: Path, submission: Path, codename: str, root: Path) -> dict[str, Any]:
-    """Score as EvalAI's worker does; return `output`, what the script returns, and `stderr`, what is shown."""
-    (phase,) = [each for each in _read(bundle)["challenge_phases"] if each["codename"] == codename]
-    package = root / "challenge_data" / "challenge_7"
-    package.mkdir(parents=True)
-    for folder in (package.parent, package):
-        (folder / "__init__.py").touch()
-    unpack(bundle / "evaluation_script.zip", package)
-    arguments = [str(root), str(bundle / phase["test_annotation_file"]), str(submission), codename]
-    return _run(HOSTED, arguments, root)
+    boards, phases, splits, joins = (
+        document[name] for name in ("leaderboard", "challenge_phases", "dataset_splits", "challenge_phase_splits")
+    )
+    pages = [document[name] for name in ("description", "evaluation_details", "terms_and_conditions")]
+    pages += [document["submission_guidelines"], *(phase["description"] for phase in phases)]
+    files = [document["image"], document["evaluation_script"], *(phase["test_annotation_file"] for phase in phases)]
+    times = [
+        [datetime.fromisoformat(item[name]) for name in ("start_date", "end_date")] for item in (document, *phases)
+    ]
+    # Where these are missing, the validator sets the month's to null, which no number may be.
+    numbers = [phase[f"max_submissions{name}"] for phase in phases for name in ("", "_per_month", "_per_day")]
+    ids = {"leaderboard_id": boards, "challenge_phase_id": phases, "dataset_split_id": splits}
+    checks = {
+        "title": 0 < len(document["title"]) <= 100,
+        "pages": all(name.endswith(".html") and (folder / name).is_file() for name in pages),
+        "files": all((folder / name).is_file() for name in files),
+        "endings": document["image"].endswith((".png", ".jpg")) and document["evaluation_script"].endswith(".zip"),
+        "dates": all(start < end and start.tzinfo is None and end.tzinfo is None for start, end in times),
+        "tags": len(document.get("tags", [])) <= 4,
+        # A name of an image that is not EvalAI's own is refused.
+        "images": not document.get("is_docker_based") and not document.get("worker_image_url"),
+        "schemas": all(board["schema"]["default_order_by"] in board["schema"]["labels"] for board in boards),
+        "names": all(0 < len(item["name"]) <= 100 for item in (*phases, *splits)),
+        "numbers": all(type(number) is int and number > 0 for number in numbers),
+        "public": not any(
+            phase["is_submission_public"] and phase["is_restricted_to_select_one_submission"] for phase in phases
+        ),
+        "codenames": all(len({item["codename"] for item in items}) == len(items) for items in (phases, splits)),
+        "joins": all(set(join) >= SPLIT_KEYS and join["visibility"] in {1, 2, 3} for join in joins),
+        "ids": all(join[key] in [item["id"] for item in items] for join in joins for key, items in ids.items()),
+    }
+    return [name for name, is_kept in checks.items() if not is_kept]
 
 
 def run_remotely(bundle: Path, submission: Path, codename: str, root: Path) -> dict[str, Any]:
-    """Score as the worker of a host does, in whose folder the evaluation script was unpacked."""
-    return _run(REMOTE, [str(submission), codename], unpack(bundle / "evaluation_script.zip", root))
-
-
-def _run(script: str, arguments: list[str], folder: Path) -> dict[str, Any]:
+    """Score as the worker of a host does; return `output`, what the script returns, and `stderr`, what is shown."""
+    folder = unpack(bundle / "evaluation_script.zip", root)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HACKATHON_", "PYTHON"))}
+    command = [sys.executable, "-c", REMOTE, str(submission), codename]
     done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS,
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
     )
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)

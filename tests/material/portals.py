@@ -1,7 +1,6 @@
 """A portal of a small challenge with a stub for its scoring."""
 
 import json
-import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from fastapi.testclient import TestClient
 
 from headstart.contract.challenge import CHALLENGE
 from headstart.contract.documents import Catalog, Registry
-from headstart.contract.stimulus_table import StimulusTable
 from headstart.portal import admin
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
@@ -98,6 +96,10 @@ class Site:
         headers = self.headers(token)
         return self.client.post(f"/api/submissions?team={track}", content=content, headers=headers)
 
+    def check(self, content: bytes, token: str | None = None) -> Any:
+        """Check a document of the Blue Team without submitting it."""
+        return self.client.post("/api/validate?team=blue", content=content, headers=self.headers(token))
+
     def read(self, path: str, token: str | None = None) -> Any:
         answer = self.client.get(path, headers=self.headers(token))
         assert answer.status_code == 200, answer.text
@@ -114,12 +116,6 @@ class Site:
     def log_in(self, token: str | None = None) -> None:
         answer = self.client.post("/login", data={"token": token or self.token})
         assert answer.status_code == 303, answer.text
-
-    def proof(self) -> str:
-        """Return the hidden field of the forms of whoever is logged in."""
-        found = re.search(r'name="proof" value="(\w+)"', self.client.get("/blue").text)
-        assert found is not None
-        return found[1]
 
     def admin(self, *words: str) -> None:
         """Run an organiser's command with the settings of the portal."""
@@ -146,7 +142,7 @@ def serve_portal(settings: Settings) -> Iterator[str]:
 
 def make_documents(held_out: bool = False, **changes: Any) -> Documents:
     """Build documents without models and stimuli."""
-    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), StimulusTable(), "")
+    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), [], "")
     rules = CHALLENGE.validate_python({**RULES, **changes})
     keys = ("blue/public", "red/public", *(("blue/held_out",) if held_out else ()))
     return Documents(rules, registry, catalog, dict.fromkeys(keys, (registry, catalog)), {})

@@ -24,6 +24,6 @@ def stub_score(job: Job) -> Outcome:
         "ci95": {"score": [value - 0.01, value + 0.01]},
         "pairwise": {"names": names, "biased": matrix, "debiased": matrix},
         "digests": {"registry": "0" * 64},
-        "timings": {"cka_seconds": 1.0},
+        "timings": {"rows_computed": 1},
     }
     return Outcome("scored", document=json.dumps(document))

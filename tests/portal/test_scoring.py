@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from headstart.contract.documents import read_catalog, read_registry
-from headstart.contract.submissions import read_submission
+from headstart.contract.submission_sources import read_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
@@ -46,7 +46,7 @@ class Hosted:
     def score(self, submission: Path, registry: Path, catalog: Path) -> dict[str, Any]:
         """Score as the command does."""
         models, stimuli = read_registry(registry), read_catalog(catalog)
-        return score(read_submission(submission, models, stimuli), ScoringSetup(models, stimuli, HERE))[0]
+        return score(read_submission(str(submission), models, stimuli), ScoringSetup(models, stimuli, HERE))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from headstart.tests.material.arena import Arena, make_entry
+from headstart.tests.material.arena import Arena, make_entry, read_rows
 
 # Narrow layers, since some measures need more stimuli than dimensions.
 ENTRIES = [
@@ -26,7 +26,7 @@ def narrow_layers(arena: Arena) -> None:
 
 def compare(arena: Arena, measure: str, *options: str) -> Path:
     models = f"--models=[{', '.join(MODELS)}]"
-    return arena.evaluate("cka", models, f"--measure={measure}", "--save_embeddings=true", "--logger=false", *options)
+    return arena.evaluate("cka", models, f"--measure={measure}", "--logger=false", *options)
 
 
 def test_results_are_what_the_measures_give_and_stand_side_by_side(
@@ -38,14 +38,13 @@ def test_results_are_what_the_measures_give_and_stand_side_by_side(
         is_default = measure == DEFAULT_MEASURE
         prefix, result = ("", "cka.json") if is_default else (f"{measure}_", f"{measure}.json")
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
-        assert set(files) - set(earlier) == {result, f"{prefix}heatmap.png", f"{prefix}embeddings.npz"}
+        assert set(files) - set(earlier) == {result, f"{prefix}heatmap.png"}
         assert earlier.items() <= files.items()
         earlier = files
 
         document: dict[str, Any] = json.loads(files[result])
         assert document.get("measure", DEFAULT_MEASURE) == measure
-        with np.load(folder / f"{prefix}embeddings.npz") as rows:
-            expected = described.pairwise([rows[name] for name in MODELS])
+        expected = described.pairwise(read_rows(arena.registry, arena.catalog, MODELS).values())
         mean = "mean_cka" if is_default else "mean"
         for estimate, matrix in zip(("biased", "debiased"), expected, strict=True):
             if matrix is None:
@@ -57,22 +56,6 @@ def test_results_are_what_the_measures_give_and_stand_side_by_side(
         assert f"mean pairwise {described.title} {document[f'{mean}_biased']:.6f}" in printed
         # A measure with one estimate does not name it.
         assert ("biased" in printed) == described.has_debiased
-
-
-# Subsets are searched by one function for all measures: two with a matrix of products, and one without.
-@pytest.mark.parametrize("measure", [DEFAULT_MEASURE, "rbf_cka", "procrustes"])
-def test_models_that_agree_most(arena: Arena, measure: str) -> None:
-    folder = arena.evaluate("cka-search", "--team=blue", "--size=2", f"--measure={measure}")
-    search = json.loads((folder / "search.json").read_text())
-    compare(arena, measure, f"--output={arena.folder / 'all'}")
-    (result,) = (arena.folder / "all").glob("*.json")
-    document = json.loads(result.read_text())
-    matrix = np.array(document["pairwise"]["biased"]) - np.eye(len(MODELS))
-    assert search.get("measure", DEFAULT_MEASURE) == measure
-    assert search["score"] == pytest.approx(matrix.max())
-    models = json.loads((folder / "submission.json").read_text())["models"]
-    first, second = (MODELS.index(name) for name in models)
-    assert matrix[first, second] == matrix.max()
 
 
 def test_a_measure_that_is_undefined_names_the_model(arena: Arena, refused: Callable[..., str]) -> None:

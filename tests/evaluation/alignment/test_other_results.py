@@ -51,9 +51,9 @@ def test_other_documents_and_submissions_are_another_configuration(arena: Arena,
     assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
 
 
-def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena) -> None:
-    folder = arena.evaluate("cka", *PAIR, "--save_embeddings=true", "--figure_formats=[png, svg]")
-    assert {"embeddings.npz", "heatmap.svg"} < set(content(folder))
+def test_figures_of_overwritten_results_do_not_stay(arena: Arena) -> None:
+    folder = arena.evaluate("cka", *PAIR, "--figure_formats=[png, svg]")
+    assert "heatmap.svg" in content(folder)
     arena.evaluate("cka", *LAYERS, "--overwrite=true")
     assert set(content(folder)) == {"cka.json", "heatmap.png"}
 

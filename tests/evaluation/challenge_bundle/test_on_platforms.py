@@ -52,7 +52,7 @@ def test_the_checks_take_the_bundles(bundles: dict[str, Path]) -> None:
         assert {path.name for path in public.iterdir()} == {"rules.yaml", "registry.json", "catalog.jsonl"}
 
 
-def test_rules_on_codabench(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_on_codabench(host: Host, tmp_path: Path) -> None:
     teams = {"blue": {"submissions": 7, "submissions_per_day": 2}, "red": {}}
     rules = host.write_rules(deadline="2099-03-31T23:59:59-12:00", time_zone="Europe/Berlin", teams=teams)
     folder = host.write_bundle("codabench", tmp_path / "out", "--image=owls/scoring:1", rules=rules)
@@ -70,12 +70,9 @@ def test_rules_on_codabench(host: Host, tmp_path: Path, capsys: pytest.CaptureFi
     boards = [documents[team]["leaderboards"][0]["submission_rule"] for team in ("blue", "red")]
     assert boards == ["Force_Best", "Force_Best"]
     assert documents["blue"]["docker_image"] == "owls/scoring:1"
-    lines = capsys.readouterr().out
-    assert "time_zone: days end at midnight in UTC there, not in Europe/Berlin\n" in lines
-    assert "'owls/scoring:1'" in lines
 
 
-def test_rules_on_evalai(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_on_evalai(host: Host, tmp_path: Path) -> None:
     teams = {"red": {"submissions": 7, "submissions_per_day": 2}}
     deadline = "2099-03-31T23:59:59-12:00"
     rules = host.write_rules(deadline=deadline, title="An owl & " * 20, description="Hoot. " * 40, teams=teams)
@@ -90,8 +87,6 @@ def test_rules_on_evalai(host: Host, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not join["show_leaderboard_by_latest_submission"]
     assert len(document["short_description"]) <= 140
     assert "An owl &amp; An" in (bundle / "templates" / "overview.html").read_text()
-    out = capsys.readouterr().out
-    assert [line for line in ("title: ", "ties: ", "held-out scores: ") if f"\n{line}" not in out] == []
 
 
 @pytest.mark.usefixtures("shared_cache")

@@ -15,7 +15,6 @@ from headstart.metrics.similarity import cka, cka_jackknife, permutation_moments
 from headstart.metrics.similarity.catalogue import (
     DEFAULT_MEASURE,
     SIMILARITY_MEASURES,
-    Invariance,
     MeasureName,
     SimilarityMeasure,
     mean_over_pairs,
@@ -23,10 +22,11 @@ from headstart.metrics.similarity.catalogue import (
 from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
-SHAPES = pytest.mark.parametrize("shape", [(40, 5, 3), (14, 30, 4), (15, 1, 9)])
+Shape = tuple[int, int, int]
+SHAPES: list[Shape] = [(40, 5, 3), (14, 30, 4), (15, 1, 9)]
 # The shapes that a measure says nothing of: rows of one column have no correlation and lie on one line, and more
 # dimensions than stimuli span everything.
-UNDEFINED: dict[str, set[tuple[int, int, int]]] = {
+UNDEFINED: dict[str, set[Shape]] = {
     "rsa_pearson": {(15, 1, 9)},
     "rsa_spearman": {(15, 1, 9)},
     "cca": {(14, 30, 4)},
@@ -36,15 +36,25 @@ UNDEFINED: dict[str, set[tuple[int, int, int]]] = {
 # Two stimuli are as far from each other in one embedding as in the other, one direction holds both, and there are no
 # ten others.
 OF_TWO_STIMULI = {"linear_cka", "rbf_cka", "procrustes"}
-EVERY = pytest.mark.parametrize("measure", SIMILARITY_MEASURES.values(), ids=list(SIMILARITY_MEASURES))
+EVERY = pytest.mark.parametrize("name", SIMILARITY_MEASURES)
 
-MAPS: dict[Invariance, Callable[[Array], Array]] = {
+MAPS: dict[str, Callable[[Array], Array]] = {
     "orthogonal": lambda x: x @ (stats.ortho_group.rvs(x.shape[1], random_state=0) if x.shape[1] > 1 else -np.eye(1)),
     "isotropic_scaling": lambda x: 7e-3 * x,
     "translation": lambda x: x + np.linspace(-100, 50, x.shape[1]),
     "invertible_linear": lambda x: x * np.geomspace(1, 30, x.shape[1]),
 }
-
+# The maps of one embedding that do not change a similarity; all others do. The terms are those of Klabunde et al.,
+# "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025.
+EUCLIDEAN = {"orthogonal", "isotropic_scaling", "translation"}
+INVARIANCES: dict[str, set[str]] = {
+    **dict.fromkeys(("linear_cka", "rbf_cka", "procrustes", "svcca"), EUCLIDEAN),
+    "cca": EUCLIDEAN | {"invertible_linear"},
+    "pwcca": {"isotropic_scaling", "translation"},
+    "mutual_knn": {"isotropic_scaling", "orthogonal"},
+    "rsa_pearson": {"isotropic_scaling"},
+    "rsa_spearman": {"isotropic_scaling"},
+}
 
 # What is computed of embeddings, by name: the measures, and what else there is of linear CKA.
 COMPUTED: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
@@ -56,14 +66,12 @@ COMPUTED: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
 COMPUTATIONS = pytest.mark.parametrize("name", COMPUTED)
 
 
-def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
-    """Return whether the measure is defined for a shape; otherwise check that the error names it and the embedding."""
-    name = next(name for name, value in SIMILARITY_MEASURES.items() if value is measure)
-    if shape not in UNDEFINED.get(name, ()):
-        return True
-    with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* is undefined where"):
-        measure.pairwise(embeddings(*shape))
-    return False
+def defined_shapes(name: str) -> list[Shape]:
+    """Return the shapes for which a measure is defined, and check that the errors of the others name an embedding."""
+    for shape in UNDEFINED.get(name, ()):
+        with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* is undefined where"):
+            SIMILARITY_MEASURES[name].pairwise(embeddings(*shape))
+    return [shape for shape in SHAPES if shape not in UNDEFINED.get(name, ())]
 
 
 def compare(name: str, many: Sequence[Any], expected: Sequence[Any]) -> None:
@@ -78,63 +86,45 @@ def both(measure: SimilarityMeasure, x: Array, y: Array) -> list[float]:
 
 
 @EVERY
-@SHAPES
-@pytest.mark.parametrize("name", MAPS)
-def test_invariances_are_those_that_are_declared(
-    name: Invariance, shape: tuple[int, int, int], measure: SimilarityMeasure
-) -> None:
-    if not defined(measure, shape):
-        return
-    if shape[1] == 1 and name not in measure.invariances and name != "translation":
-        pytest.skip("of one column, every linear map is a scaling")
-    x, y = embeddings(*shape)
-    before, after = both(measure, x, y), both(measure, MAPS[name](x), y)
-    if name in measure.invariances:
-        assert after == pytest.approx(before, abs=1e-9)
-    else:
-        assert all(abs(one - other) > 1e-3 for one, other in zip(before, after, strict=True))
+def test_invariances(name: str) -> None:
+    measure = SIMILARITY_MEASURES[name]
+    for shape in defined_shapes(name):
+        x, y = embeddings(*shape)
+        before = both(measure, x, y)
+        columns = np.random.default_rng(1).permutation(shape[1])
+        rows = np.random.default_rng(2).permutation(shape[0])
+        assert both(measure, x[rows][:, columns], y[rows]) == pytest.approx(before, abs=1e-9)
+        for kind, change in MAPS.items():
+            after = both(measure, change(x), y)
+            if kind in INVARIANCES[name]:
+                assert after == pytest.approx(before, abs=1e-9), (kind, shape)
+            # Of one column, every linear map is a scaling.
+            elif shape[1] > 1 or kind == "translation":
+                assert all(abs(one - other) > 1e-3 for one, other in zip(before, after, strict=True)), (kind, shape)
 
 
 @EVERY
-@SHAPES
-def test_the_order_of_columns_and_of_stimuli_does_not_count(
-    shape: tuple[int, int, int], measure: SimilarityMeasure
-) -> None:
-    if not defined(measure, shape):
-        return
-    x, y = embeddings(*shape)
-    columns = np.random.default_rng(1).permutation(shape[1])
-    rows = np.random.default_rng(2).permutation(shape[0])
-    assert both(measure, x[rows][:, columns], y[rows]) == pytest.approx(both(measure, x, y), abs=1e-9)
-
-
-@EVERY
-@SHAPES
-def test_symmetric_and_highest_for_the_same(shape: tuple[int, int, int], measure: SimilarityMeasure) -> None:
-    if not defined(measure, shape):
-        return
-    x, y = embeddings(*shape)
-    for matrix in measure.pairwise([x, y, x]):
-        if matrix is None:
-            continue
-        np.testing.assert_array_equal(matrix, matrix.T)
-        np.testing.assert_array_equal(matrix.diagonal(), 1)
-        assert matrix[0, 2] == pytest.approx(1, abs=1e-12)
-        assert matrix.max() <= 1
-        assert matrix[0, 1] < 0.999
-
-
-@EVERY
-def test_pairs_do_not_depend_on_who_else_is_compared(measure: SimilarityMeasure) -> None:
+def test_symmetric_and_highest_for_the_same_whoever_else_is_compared(name: str) -> None:
+    measure = SIMILARITY_MEASURES[name]
+    for shape in defined_shapes(name):
+        x, y = embeddings(*shape)
+        for matrix in filter(lambda each: each is not None, measure.pairwise([x, y, x])):
+            np.testing.assert_array_equal(matrix, matrix.T)
+            np.testing.assert_array_equal(matrix.diagonal(), 1)
+            assert matrix[0, 2] == pytest.approx(1, abs=1e-12)
+            assert matrix.max() <= 1
+            assert matrix[0, 1] < 0.999
     many = embeddings(30, 3, 14, 5, 12)
     for matrix, pair in zip(measure.pairwise(many), measure.pairwise(many[1:3]), strict=True):
+        assert (matrix is not None) == (pair is not None)
         if matrix is not None and pair is not None:
             assert matrix[1, 2] == pytest.approx(pair[0, 1], abs=1e-12)
+    assert (measure.pairwise(many)[1] is not None) == measure.has_debiased
 
 
 @EVERY
-def test_mistakes_are_named(measure: SimilarityMeasure) -> None:
-    x, y = embeddings(14, 3, 4)
+def test_mistakes_are_named(name: str) -> None:
+    measure, (x, y) = SIMILARITY_MEASURES[name], embeddings(14, 3, 4)
     for wrong, message in (
         (np.full_like(y, np.nan), "NaN"),
         (np.ones_like(y), "undefined"),
@@ -145,34 +135,24 @@ def test_mistakes_are_named(measure: SimilarityMeasure) -> None:
             measure.pairwise([x, wrong])
     with pytest.raises(ValueError, match="embeddings: none given"):
         measure.pairwise([])
-
-
-@pytest.mark.parametrize("name", SIMILARITY_MEASURES)
-def test_two_stimuli_have_no_debiased_similarity(name: str) -> None:
-    measure, pair = SIMILARITY_MEASURES[name], embeddings(2, 3, 4)
-    if name not in OF_TWO_STIMULI:
+    if name in OF_TWO_STIMULI:
+        biased, debiased = measure.pairwise([x[:2], y[:2]])
+        assert np.isfinite(biased).all()
+        assert debiased is None
+    else:
         with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* undefined"):
-            measure.pairwise(pair)
-        return
-    biased, debiased = measure.pairwise(pair)
-    assert np.isfinite(biased).all()
-    assert debiased is None
+            measure.pairwise([x[:2], y[:2]])
 
 
 @EVERY
-def test_debiased_estimates_are_those_that_are_declared(measure: SimilarityMeasure) -> None:
-    _, debiased = measure.pairwise(embeddings(20, 3, 4))
-    assert (debiased is not None) == measure.has_debiased
-
-
-@EVERY
-def test_single_precision_and_memory_maps_are_read(measure: SimilarityMeasure, tmp_path: Path) -> None:
+def test_single_precision_and_memory_maps_are_read(name: str, tmp_path: Path) -> None:
     pair = [x.astype(np.float32) for x in embeddings(40, 6, 3)]
     before = [x.copy() for x in pair]
     np.save(tmp_path / "x.npy", pair[0])
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    expected = measure.pairwise([x.astype(np.float64) for x in pair])[0]
-    np.testing.assert_allclose(measure.pairwise([mapped, pair[1]])[0], expected, atol=1e-12)
+    pairwise = SIMILARITY_MEASURES[name].pairwise
+    expected = pairwise([x.astype(np.float64) for x in pair])[0]
+    np.testing.assert_allclose(pairwise([mapped, pair[1]])[0], expected, atol=1e-12)
     for x, copy in zip(pair, before, strict=True):
         np.testing.assert_array_equal(x, copy)
 
@@ -202,21 +182,19 @@ def test_a_gpu_gives_what_the_cpu_gives(name: str) -> None:
 
 @COMPUTATIONS
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("factor", [1e-70, 1e-6, 1e6, 1e70])
-def test_any_scale(name: str, factor: float) -> None:
+def test_any_scale(name: str) -> None:
     x, y = embeddings(40, 3, 4)
-    compare(name, [factor * x, y], COMPUTED[name]([x, y]))
+    expected = COMPUTED[name]([x, y])
+    for factor in (1e-70, 1e-6, 1e6, 1e70):
+        compare(name, [factor * x, y], expected)
 
 
-@EVERY
-def test_measures_have_titles_and_sources(measure: SimilarityMeasure) -> None:
-    assert measure.title
-    assert any(character.isdigit() for character in measure.source), "a source has a year"
-
-
-def test_names_are_the_choices_of_the_option() -> None:
+def test_names_titles_and_sources() -> None:
     assert get_args(MeasureName) == tuple(SIMILARITY_MEASURES)
     assert next(iter(SIMILARITY_MEASURES)) == DEFAULT_MEASURE == "linear_cka"
+    for measure in SIMILARITY_MEASURES.values():
+        assert measure.title
+        assert any(character.isdigit() for character in measure.source), "a source has a year"
 
 
 def test_mean_over_pairs() -> None:

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.linalg import eigh, orthogonal_procrustes, subspace_angles
+from scipy.linalg import eigh, subspace_angles
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist
-from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
@@ -35,22 +34,10 @@ def test_procrustes_equals_scipy(shape: tuple[int, int, int]) -> None:
     assert 1 - matrix[0, 1] ** 2 == pytest.approx(disparity, abs=1e-12)
 
 
-def test_the_residual_is_the_procrustes_distance() -> None:
-    x, y = ((rows - rows.mean(0)) / np.linalg.norm(rows - rows.mean(0)) for rows in embeddings(30, 7, 7))
-    rotation, _ = orthogonal_procrustes(x, y)
-    left_over = np.linalg.norm(x @ rotation - y) ** 2
-    assert pairwise_procrustes([x, y])[0][0, 1] == pytest.approx(1 - left_over / 2, abs=1e-12)
-
-
-@pytest.mark.parametrize("width", [3, 50])
-def test_procrustes_of_orthogonal_columns_in_closed_form(width: int) -> None:
+def test_procrustes_of_orthogonal_columns_in_closed_form() -> None:
     # Two stimuli groups that differ along one axis each, unrelated: X^T Y = 0.
     signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]] * 5, dtype=float)
-    x, y = np.zeros((20, width)), np.zeros((20, width))
-    x[:, 0], y[:, 1] = signs[:, 0], signs[:, 1]
-    both = np.zeros((20, width))
-    both[:, :2] = signs
-    matrix = pairwise_procrustes([x, y, both])[0]
+    matrix = pairwise_procrustes([signs[:, :1], signs[:, 1:], signs])[0]
     assert matrix[0, 1] == pytest.approx(0, abs=1e-12)
     assert matrix[0, 2] == pytest.approx(np.sqrt(0.5))
 
@@ -67,13 +54,6 @@ def mean_cosine(x: Array, y: Array) -> float:
 def test_mean_cca_equals_scipy(shape: tuple[int, int, int]) -> None:
     x, y = embeddings(*shape)
     assert pairwise_cca([x, y])[0][0, 1] == pytest.approx(mean_cosine(x, y), abs=1e-10)
-
-
-def test_mean_cca_equals_scikit_learn() -> None:
-    x, y = embeddings(60, 6, 3)
-    variates = CCA(n_components=3, tol=1e-10, max_iter=10_000).fit_transform(x, y)
-    correlations = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(rows.T for rows in variates), strict=True)]
-    assert pairwise_cca([x, y])[0][0, 1] == pytest.approx(np.mean(correlations), abs=1e-6)
 
 
 @pytest.mark.parametrize("variance", [0.5, 0.9, 0.99, 1])
@@ -128,13 +108,7 @@ def test_as_many_directions_as_stimuli_are_refused(compute: Callable[..., tuple[
     x, y = np.random.default_rng(0).standard_normal((12, 3)), np.random.default_rng(1).standard_normal((12, width))
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: \w+ is undefined where .* 12 stimuli can have, 11; give"):
         compute([x, y])
-
-
-def test_axes_of_equal_strength_are_refused_where_they_span_everything() -> None:
-    x = np.random.default_rng(0).standard_normal((12, 3))
-    with pytest.raises(
-        ValueError, match=r"^embeddings\[1\]: SVCCA is undefined where .* 12 stimuli can have, 11; give"
-    ):
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: SVCCA is undefined where .* 12 stimuli can have, 11"):
         pairwise_svcca([x, np.eye(12)])
 
 
@@ -163,10 +137,10 @@ def test_rounding_makes_no_direction(compute: Callable[..., tuple[Array, None]])
     assert noisy == pytest.approx(plain, abs=1e-5)
 
 
-@pytest.mark.parametrize("variance", [0, -1, 1.01, math.nan])
-def test_a_part_of_the_variance_is_asked_for(variance: float) -> None:
-    with pytest.raises(ValueError, match=r"^variance: .* above 0 and at most 1"):
-        pairwise_svcca(embeddings(20, 3, 4), variance)
+def test_a_part_of_the_variance_is_needed() -> None:
+    for variance in (0, -1, 1.01, math.nan):
+        with pytest.raises(ValueError, match=r"^variance: .* above 0 and at most 1"):
+            pairwise_svcca(embeddings(20, 3, 4), variance)
 
 
 @pytest.mark.parametrize(("n", "block_bytes"), [(3, 1), (9, 1), (60, 2**12), (60, 2**28)])
