@@ -3,12 +3,10 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 import timm
 
-from headstart import evaluate
 from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import Catalog, read_registry
 from headstart.contract.submission_sources import read_submission
@@ -20,10 +18,6 @@ SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 REGISTRY, SUBMISSION = (
     SHARED / "data" / "realign_challenge" / f"blue_team_{name}.json" for name in ("model_registry", "submission")
 )
-PHOTOS = SHARED / "data" / "ants_and_bees" / "validation"
-# The smallest models of the registry in the order of their parameters, 0.3 to 4 million.
-SMALL = ["test_byobnet.r160_in1k", "lcnet_050.ra2_in1k", "mobilevitv2_050.cvnets_in1k", "repghostnet_050.in1k"]
-
 pytestmark = pytest.mark.skipif(
     not REGISTRY.is_file(), reason="needs the documents of HEADSTART_SHARED, by default ../shared"
 )
@@ -48,25 +42,6 @@ def test_blue_submission_as_it_was_used() -> None:
     layers = {entry["model_name"]: entry["layer_name"] for entry in json.loads(SUBMISSION.read_text())["models"]}
     assert (submission.models, submission.contract_version) == (tuple(layers), "1.1")
     assert layers == {name: registry.entries[name].layer for name in layers}
-
-
-@pytest.mark.slow
-def test_small_entries_are_scored_with_random_weights(tmp_path: Path) -> None:
-    layers = {entry["model_name"]: entry["layer"] for entry in json.loads(REGISTRY.read_text())}
-    models = [{"model_name": name, "layer_name": layers[name]} for name in SMALL]
-    (tmp_path / "submission.json").write_text(json.dumps({"models": models}))
-    photos = sorted(PHOTOS.rglob("*.jpg"))[::10]
-    lines = [{"dataset_name": PHOTOS.name, "image_identifier": path.relative_to(PHOTOS).as_posix()} for path in photos]
-    (tmp_path / "catalog.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    options = [f"--submission={tmp_path / 'submission.json'}", f"--registry={REGISTRY}", "--logger=false"]
-    options += [f"--catalog={tmp_path / 'catalog.jsonl'}", f"--output={tmp_path}", "--extraction.random_weights=true"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HACKATHON_DATASET_ROOT", str(PHOTOS.parent))
-        evaluate.main(["cka", *options])
-    document: dict[str, Any] = json.loads((tmp_path / "score.json").read_text())
-    assert (document["n_models"], document["n_stimuli"]) == (4, len(photos))
-    assert document["extraction"]["random_weights"] is True
-    assert 0 < document["score"] < 1
 
 
 def test_validator_takes_both(capsys: pytest.CaptureFixture[str]) -> None:

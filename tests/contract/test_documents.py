@@ -185,23 +185,18 @@ def test_problems_of_a_catalog_of_nothing_and_of_something_else(tmp_path: Path) 
     assert problems[-2].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
 
 
-def test_choice_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choice_of_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/operator")
     cases: list[tuple[Any, str, str]] = [
         (registry_path, "HACKATHON_MODEL_REGISTRY", "model_registry.json"),
         (catalog_path, "HACKATHON_STIMULI_CATALOG", "stimuli_catalog.jsonl"),
     ]
     for choose, variable, shipped in cases:
-        monkeypatch.delenv(variable, raising=False)
-        assert choose(None) == CONFIGS / shipped
-        monkeypatch.setenv(variable, "")
-        assert choose(None) == CONFIGS / shipped
-        monkeypatch.setenv(variable, "~/file")
-        assert choose(None) == Path("/home/operator/file")
+        for value, path in {"": CONFIGS / shipped, "~/file": Path("/home/operator/file")}.items():
+            monkeypatch.setenv(variable, value)
+            assert choose(None) == path
         assert choose("chosen") == Path("chosen")
-
-
-def test_shipped_document_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Shipped ones are found from any folder.
     monkeypatch.chdir(tmp_path)
     name = "configs/registry/embedded.json"
     assert registry_path(name) == CONFIGS / "registry" / "embedded.json"
@@ -209,4 +204,3 @@ def test_shipped_document_is_found_from_any_folder(tmp_path: Path, monkeypatch: 
     (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).touch()
     assert registry_path(name) == Path(name)
-    assert catalog_path("absent.jsonl") == Path("absent.jsonl")

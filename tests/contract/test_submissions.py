@@ -172,11 +172,8 @@ def test_entries_that_come_twice_in_another_spelling(refuse: Refuse) -> None:
     for spelling in spellings:
         problems = refuse(blue("caf\u00e9", "resnet50", spelling))
         pointer = "/models/2/model_name" if isinstance(spelling, dict) else "/models/2"
-        twice = [problem for problem in problems if "unique" in problem.rule]
-        assert [(problem.pointer, problem.rule) for problem in twice] == [
-            (pointer, "the same model as /models/0; models must be unique")
-        ]
         assert {problem.pointer for problem in problems} == {pointer}
+        assert "the same model as /models/0; models must be unique" in [problem.rule for problem in problems]
     for dataset, path in (
         *(("photos", path) for path in ("a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png")),
         ("PHOTOS", "a/1.png"),
@@ -189,27 +186,12 @@ def test_entries_that_come_twice_in_another_spelling(refuse: Refuse) -> None:
 
 
 def test_everything_at_once_in_the_order_of_entries(refuse: Refuse) -> None:
-    models = [
-        "resnet50",
-        "resnet5",
-        {"model_name": "vit_tiny", "source": "open_clip", "model_parameters": [], "seed": 1},
-        7,
-        "RESNET50",
-        "caf\u00e9",
-    ]
+    wrong = {"model_name": "vit_tiny", "source": "open_clip", "model_parameters": [], "seed": 1}
+    models = ["resnet50", "resnet5", wrong, 7, "RESNET50", "caf\u00e9"]
     problems = refuse({"contract_version": "3", "models": models, "team": "us"}, team="red")
-    assert [problem.pointer for problem in problems] == [
-        "/models",
-        "/contract_version",
-        "/team",
-        "/models/1",
-        "/models/2/model_parameters",
-        "/models/2/seed",
-        "/models/2/source",
-        "/models/3",
-        "/models/4",
-        "/models/4",
-    ]
+    fields = [f"2/{field}" for field in ("model_parameters", "seed", "source")]
+    entries = [f"/models/{place}" for place in ("1", *fields, "3", "4", "4")]
+    assert [problem.pointer for problem in problems] == ["/models", "/contract_version", "/team", *entries]
 
 
 def test_long_combining_sequences_do_not_take_quadratic_time(refuse: Refuse) -> None:

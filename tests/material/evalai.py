@@ -1,7 +1,7 @@
 """What EvalAI does with a bundle, written from its sources: github.com/Cloud-CV/EvalAI and Cloud-CV/EvalAI-Starters.
 
 apps/challenges/challenge_config_utils.py (what is refused), serializers.py and models.py (fields, lengths, choices);
-scripts/workers/submission_worker.py (folders, import, call, result); apps/jobs/utils.py (leaderboard);
+apps/jobs/utils.py (leaderboard);
 EvalAI-Starters/remote_challenge_evaluation/main.py (the worker of a host).
 """
 
@@ -89,18 +89,13 @@ def run_remotely(bundle: Path, submission: Path, codename: str, root: Path) -> d
 
 def shown_scores(bundle: Path, codename: str, output: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers that the leaderboard of a phase shows, by label."""
-    document = _read(bundle)
+    document = yaml.safe_load((bundle / "challenge_config.yaml").read_text())
     ids = {item["codename"]: item["id"] for item in document["challenge_phases"]}
     names = {item["id"]: item["codename"] for item in document["dataset_splits"]}
     boards = {item["id"]: item["schema"]["labels"] for item in document["leaderboard"]}
-    (join,) = [each for each in document["challenge_phase_splits"] if each["challenge_phase_id"] == ids[codename]]
+    (join,) = [item for item in document["challenge_phase_splits"] if item["challenge_phase_id"] == ids[codename]]
     (result,) = output["result"]
     assert list(result) == [names[join["dataset_split_id"]]]
     (values,) = result.values()
     json.dumps(output["submission_result"])
     return {label: values[label] for label in boards[join["leaderboard_id"]]}
-
-
-def _read(bundle: Path) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((bundle / "challenge_config.yaml").read_text())
-    return document

@@ -26,13 +26,17 @@ def test_a_team_from_its_token_to_its_removal(site: Site, capsys: pytest.Capture
     token = say("teams", "add", "Night owls").split("token ")[1].split(",")[0]
     site.submit(blue("owl", "lark"), token=token)
     site.submit(blue("owl", "crow"), token=token)
-    lines = say("teams", "list").splitlines()
-    assert [line.split()[-3:] for line in lines if "owls" in line.lower()] == [
-        ["takes", "part", "1"],
-        ["takes", "part", "0"],
-    ]
+    states = [line.split()[-3:] for line in say("teams", "list").splitlines() if "owls" in line.lower()]
+    assert states == [["takes", "part", "1"], ["takes", "part", "0"]]
+    site.log_in(token)
     assert "`teams add` prints a new token" in say("teams", "revoke", "night OWLS")
     assert "revoked" in say("teams", "list")
+    assert site.client.get("/submissions").headers["location"] == "/login"
+    assert site.client.post("/login", data={"token": token}).status_code == 401
+    assert site.client.get("/api/submissions", headers=site.headers(token)).status_code == 401
+    renewed = site.add_team("Night owls")
+    assert [row["id"] for row in site.read("/api/submissions", renewed)] == [2, 1]
+    assert site.client.get("/api/submissions", headers=site.headers(token)).status_code == 401
     site.work()
     assert "submissions: 2." in say("teams", "remove", "Night owls")
     assert "Night" not in say("teams", "list")

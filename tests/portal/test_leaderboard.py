@@ -1,7 +1,6 @@
 """Which scores are ranked: those of today's documents and rules, the held-out ones after the deadline, and ties."""
 
 import json
-import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,14 @@ import yaml
 
 from headstart.output.errors import UserError
 from headstart.portal.documents import read_documents
-from headstart.portal.queue import claim, finish, score_again
+from headstart.portal.queue import claim, finish
 from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
-from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red, take
+from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, take
 from headstart.tests.material.stub_scores import MODELS, stub_score
 from headstart.tests.portal.conftest import OpenSite
 
-# Sizes of documents, and a rule; the first of each are those of the portal's material.
-CHOICES = {"models": (4, 3), "stimuli": (8, 6, 5), "held_out": (4, 3, 2), "most": (50, 40)}
 HELD_OUT = {"held_out_catalog": "held_out.jsonl"}
-
-
-def write_documents(folder: Path, state: dict[str, int]) -> None:
-    models = [make_entry(name, "fc", "flatten", 8) for name in MODELS[: state["models"]]]
-    (folder / "registry.json").write_text(json.dumps(models))
-    for file, key in (("catalog", "stimuli"), ("held_out", "held_out")):
-        (folder / f"{file}.jsonl").write_text("\n".join(map(json.dumps, STIMULI[: state[key]])))
-    write_rules(folder, teams={"blue": {"count": {"most": state["most"]}}, "red": {}}, deadline="2020-01-01T00:00Z")
 
 
 def write_rules(folder: Path, **rules: Any) -> None:
@@ -45,39 +34,25 @@ def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
     return [(line["rank"], line["participant"]) for line in lines]
 
 
-def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> None:
+def test_each_document_and_rule_of_scores_is_in_their_basis(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, {}, **HELD_OUT)
-    rng, state = random.Random(0), {name: sizes[0] for name, sizes in CHOICES.items()}
-    with (site := Site(settings)).client:
-        for number, token in enumerate([site.add_team(name) for name in ("Owls", "Larks", "Wrens")]):
-            site.submit(blue("owl", "lark") + b" " * number, token=token)
-            site.submit(red(0, 1, number + 2), "red", token)
-    scored_by: dict[tuple[int, str], tuple[int, ...]] = {}
-    for turn in range(20):
-        name = rng.choice(list(state))
-        state[name] = rng.choice([size for size in CHOICES[name] if size != state[name]])
-        write_documents(tmp_path, state)
-        # What a score of either kind depends on.
-        kinds = {"public": "stimuli", "held_out": "held_out"}
-        keys = {kind: (state["models"], state[stimuli], state["most"]) for kind, stimuli in kinds.items()}
-        with (site := Site(settings)).client:
-            boards = [site.client.get(f"/api/leaderboard?team={track}").json() for track in ("blue", "red")]
-            for line in (line for board in boards for line in board["standings"]):
-                assert keys["public"] == scored_by[line["submission"], "public"], f"turn {turn}"
-                if line["held_out_score"] is not None:
-                    assert keys["held_out"] == scored_by[line["submission"], "held_out"], f"turn {turn}"
-            count = sum(board["held_back"] for board in boards)
-            assert ("Not counted until scored again" in site.client.get("/leaderboard").text) == bool(count)
-            numbers = held_back(site)
-            assert len(numbers) >= count
-            # Some are scored again, the others stay held back.
-            again = rng.sample(numbers, rng.randint(0, len(numbers)))
-            with site.database.writing() as session:
-                score_again(session, again, read_documents(settings))
-            while (job := claim(site.database)) is not None:
-                assert finish(site.database, job, stub_score(job))
-                scored_by[job.submission_id, job.kind] = keys[job.kind]
-    assert len(scored_by) == 9
+    models = [make_entry(name, "fc", "flatten", 8) for name in MODELS[:3]]
+    lines = "\n".join(map(json.dumps, STIMULI[:3]))
+    public, everything = {"blue/public", "red/public"}, {"blue/public", "red/public", "blue/held_out"}
+    changes: list[tuple[str, str, set[str]]] = [
+        ("registry.json", json.dumps(models), everything),
+        ("catalog.jsonl", lines, public),
+        ("held_out.jsonl", lines, {"blue/held_out"}),
+        ("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}}), everything),
+        ("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}, "title": "Another"}), set()),
+    ]
+    before = read_documents(settings).bases
+    assert set(before) == everything
+    for file, content, changed in changes:
+        (tmp_path / file).write_text(content)
+        after = read_documents(settings).bases
+        assert {key for key in after if after[key] != before[key]} == changed, file
+        before = after
 
 
 def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:

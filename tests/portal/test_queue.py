@@ -166,19 +166,10 @@ def test_quotas_dates_and_bytes(database: Database) -> None:
     for number, now in enumerate((before, at_once, NOW, NOW + timedelta(seconds=1))):
         assert store(database, team, number, documents, now=now) == (number + 1, True)
     with database.reading() as session:
-        stored = [
-            (row.content, row.problems) for row in session.scalars(select(SubmissionRow).order_by(SubmissionRow.id))
-        ]
-    quota, late = (
-        "all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)",
-        "the deadline was 2026-03-01T21:00:00+09:00",
-    )
-    broken = [sorted(problem["rule"] for problem in problems or []) for _, problems in stored]
-    assert [len(problems) for problems in broken] == [0, 0, 1, 2]
-    assert broken[2][0].startswith(quota)
-    assert broken[3][1].startswith(late)
-    # The refused ones count with their problems, and their documents are not kept.
-    assert [content is None for content, _ in stored] == [False, False, True, True]
+        rows = session.scalars(select(SubmissionRow).order_by(SubmissionRow.id)).all()
+        assert [len(row.problems or []) for row in rows] == [0, 0, 1, 2]
+        # Of refused ones, only the problems are kept, and count.
+        assert [row.content is None for row in rows] == [False, False, True, True]
     with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
         store(database, team, 4, documents, bytes_per_day=300)
     organise(database, "teams_revoke", "Owls")

@@ -1,6 +1,7 @@
 """Real scores, public and held out: those of the evaluation."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +18,39 @@ from headstart.portal.queue import Job
 from headstart.portal.scoring import Scorer
 from headstart.portal.settings import Settings
 from headstart.portal.tables import read_scores
-from headstart.tests.material.arena import ENTRIES, make_arena
+from headstart.tests.material.arena import ENTRIES, Arena, make_arena
 from headstart.tests.material.portals import RULES
 
 HERE = Extraction(device="cpu", num_workers=0)
 
 
+@dataclass
 class Hosted:
-    """A challenge on small networks, with held-out ones, and the scores that it should give."""
+    """A challenge on small networks, with held-out ones."""
 
-    def __init__(self, folder: Path, **rules: Any) -> None:
-        self.arena = make_arena(folder)
-        parts = {"shown.jsonl": self.arena.stimuli[:9], "hidden.jsonl": self.arena.stimuli[9:]}
-        self.shown, self.hidden = (self.arena.write(name, "\n".join(map(json.dumps, parts[name]))) for name in parts)
-        secret = [{**entry, "model_name": f"{entry['model_name']}_secret"} for entry in ENTRIES]
-        self.secret = self.arena.write("secret.json", secret)
-        self.scorer = Scorer(
-            Settings(
-                challenge=str(self.arena.write("challenge.yaml", yaml.safe_dump({**RULES, **rules}))),
-                registry=str(self.arena.registry),
-                catalog=str(self.shown),
-                held_out_registry=str(self.secret),
-                held_out_catalog=str(self.hidden),
-                extraction=HERE,
-            )
-        )
-
-    def score(self, submission: Path, registry: Path, catalog: Path) -> dict[str, Any]:
-        """Score as the command does."""
-        models, stimuli = read_registry(registry), read_catalog(catalog)
-        return score(read_submission(str(submission), models, stimuli), ScoringSetup(models, stimuli, HERE))
+    arena: Arena
+    shown: Path
+    hidden: Path
+    secret: Path
+    scorer: Scorer
 
 
 @pytest.fixture
 def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path / "datasets"))
-    return Hosted(tmp_path, score={"epsilon": 0.5})
+    arena = make_arena(tmp_path)
+    parts = {"shown.jsonl": arena.stimuli[:9], "hidden.jsonl": arena.stimuli[9:]}
+    shown, hidden = (arena.write(name, "\n".join(map(json.dumps, stimuli))) for name, stimuli in parts.items())
+    secret = arena.write("secret.json", [{**its, "model_name": f"{its['model_name']}_secret"} for its in ENTRIES])
+    rules = arena.write("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}}))
+    documents = {"registry": arena.registry, "catalog": shown, "held_out_registry": secret, "held_out_catalog": hidden}
+    named = {name: str(path) for name, path in documents.items()}
+    return Hosted(arena, shown, hidden, secret, Scorer(Settings(challenge=str(rules), extraction=HERE, **named)))
+
+
+def score_by_command(submission: Path, registry: Path, catalog: Path) -> dict[str, Any]:
+    models, stimuli = read_registry(registry), read_catalog(catalog)
+    return score(read_submission(str(submission), models, stimuli), ScoringSetup(models, stimuli, HERE))
 
 
 def job(content: bytes, track: Any = "blue", kind: Any = "public") -> Job:
@@ -64,7 +62,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
     arena, scorer = hosted.arena, hosted.scorer
     files = {"blue": arena.blue("squeezenet1_1", "mobilenet_v2_narrow"), "red": arena.red([0, 3, 4, 7, 8])}
     for track, file in files.items():
-        expected = hosted.score(file, arena.registry, hosted.shown)
+        expected = score_by_command(file, arena.registry, hosted.shown)
         outcome = scorer(job(file.read_bytes(), track))
         document = json.loads(outcome.document)
         assert outcome.state == "scored"
@@ -82,7 +80,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         # A Red submission keeps its stimuli, and a Blue one its models.
         held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)
         hidden = scorer(job(file.read_bytes(), track, "held_out"))
-        assert json.loads(hidden.document)["score"] == hosted.score(file, *held_out)["score"] != expected["score"]
+        assert json.loads(hidden.document)["score"] == score_by_command(file, *held_out)["score"] != expected["score"]
 
 
 def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(

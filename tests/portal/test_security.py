@@ -25,21 +25,12 @@ def test_only_digests_of_tokens_are_stored(site: Site) -> None:
     assert any(hashlib.sha256(site.token.encode()).hexdigest() in row for row in stored)
 
 
-def test_a_name_is_one_teams_in_any_case_and_its_token_is_renewed_by_two_commands(site: Site) -> None:
+def test_a_name_is_one_teams_in_any_case(site: Site) -> None:
     for name in ("", "Owls\n", "Ow\u202els", "W" * 65, "\udcff"):
         with site.database.writing() as session, pytest.raises(UserError, match=r"^name: .* is not valid"):
             add_team(session, name)
     with site.database.writing() as session, pytest.raises(UserError, match="there is a team 'Owls'"):
         add_team(session, "OWLS")
-    site.submit(blue("owl", "lark"))
-    site.log_in()
-    site.admin("teams", "revoke", "owls")
-    assert site.client.get("/submissions").headers["location"] == "/login"
-    assert site.client.post("/login", data={"token": site.token}).status_code == 401
-    assert site.client.get("/api/submissions", headers=site.headers()).status_code == 401
-    renewed = site.add_team("Owls")
-    assert [row["id"] for row in site.read("/api/submissions", renewed)] == [1]
-    assert site.client.get("/api/submissions", headers=site.headers()).status_code == 401
 
 
 def test_another_sites_page_changes_nothing(shown: Site) -> None:
@@ -76,19 +67,15 @@ def test_only_the_hosts_of_the_settings_are_answered(open_site: OpenSite) -> Non
 
 
 def test_large_documents_are_refused_before_they_are_read(open_site: OpenSite) -> None:
-    site = open_site(max_submission_bytes=1000, bytes_per_day=10_000)
-    document = blue("owl", "lark")
-    assert site.submit(document + b" " * (1000 - len(document))).status_code == 201
-    assert site.submit(document + b" " * (1001 - len(document))).json() == {
-        "error": "The document is larger than the limit of 1,000 bytes."
-    }
-    answer = site.submit(document + b" " * 20_000)
+    site, document = open_site(max_submission_bytes=1000, bytes_per_day=10_000), blue("owl", "lark")
+    assert site.submit(document.ljust(1000)).status_code == 201
+    assert "The document is larger than the limit of 1,000 bytes." in site.submit(document.ljust(1001)).text
+    answer = site.submit(document.ljust(20_000))
     assert (answer.status_code, answer.headers["connection"]) == (413, "close")
     assert site.client.post("/api/validate?team=blue", content=iter([document])).status_code == 411
     # What a team sends on one day is limited as well.
-    answers = [site.submit(blue("crow", "owl") + b" " * number) for number in range(900, 920)]
-    assert [answer.status_code for answer in answers[:2]] == [422, 422]
-    assert answers[-1].status_code == 403
+    answers = [site.submit(blue("crow", "owl").ljust(number)) for number in range(900, 920)]
+    assert [answer.status_code for answer in (answers[0], answers[-1])] == [422, 403]
     assert "of 10,000 bytes per day" in answers[-1].json()["error"]
 
 

@@ -15,6 +15,9 @@ from typing import Any
 import httpx
 import pytest
 
+from headstart.__main__ import main
+from headstart.tests.material.mistakes import error_line
+
 PATIENCE = 120.0
 
 
@@ -81,25 +84,23 @@ def test_the_embedded_default(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 0
 
 
-def run(folder: Path, *options: str) -> str:
-    """Return the error line of `headstart portal`."""
-    command = [sys.executable, "-m", "headstart", "portal", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode in (1, 2)
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
-
-
 @pytest.mark.slow
-def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_says_why_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def refuse(*options: str) -> str:
+        return error_line(capsys, lambda: main(["portal", *options]))
+
     with socket.create_server(("127.0.0.1", 0)) as occupied:
         port = occupied.getsockname()[1]
-        assert run(tmp_path, f"--port={port}").startswith(f"error: port: cannot listen at 127.0.0.1 {port}")
-    assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
+        assert refuse(f"--port={port}").startswith(f"error: port: cannot listen at 127.0.0.1 {port}")
     (tmp_path / "stimuli.jsonl").write_text('{"dataset_name": "birds", "image_identifier": "0.png"}')
     more = ("--port=0", "--demonstration=false", f"--catalog={tmp_path / 'stimuli.jsonl'}")
-    assert run(tmp_path, "--datasets=none", *more).startswith("error: datasets: 'none' is not a folder")
+    assert refuse("--datasets=none", *more).startswith("error: datasets: 'none' is not a folder")
     # Files of the process that scores are checked, too: without it, submissions would wait for ever.
     for option, what in (("--held_out_registry", "model registry"), ("--held_out_catalog", "stimuli catalog")):
-        error = run(tmp_path, f"{option}=none", f"--datasets={tmp_path}", *more)
-        assert f"{what} none: 1 problem: there is no such file" in error
+        assert f"{what} none: 1 problem: there is no such file" in refuse(
+            f"{option}=none", f"--datasets={tmp_path}", *more
+        )

@@ -144,24 +144,7 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
     assert (row.note, row.error) == ("", "")
 
 
-def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> None:
-    site.submit(blue("owl", "lark"))
-    ended = Event()
-
-    def hang(job: Job) -> Outcome:
-        assert ended.wait(PATIENCE)
-        return stub_score(job)
-
-    with working(site.database, hang, max_seconds=0.2, end=ended.set):
-        row = wait_for(site.database, "failed")
-    assert "took longer" in row.error
-    # The result comes too late.
-    assert wait_for(site.database, "failed").score is None
-
-
-def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.submit(blue("owl", "lark"))
-    monkeypatch.setattr(worker_module, "LEASE", timedelta(seconds=0.3))
+def test_a_scoring_that_never_ends_or_is_removed_ends_the_process(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = Event(), Event()
 
     def hang(job: Job) -> Outcome:
@@ -169,6 +152,17 @@ def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: p
         assert ended.wait(PATIENCE)
         return stub_score(job)
 
+    site.submit(blue("owl", "lark"))
+    with working(site.database, hang, max_seconds=0.2, end=ended.set):
+        row = wait_for(site.database, "failed")
+    assert "took longer" in row.error
+    # The result comes too late.
+    assert wait_for(site.database, "failed").score is None
+
+    monkeypatch.setattr(worker_module, "LEASE", timedelta(seconds=0.3))
+    begun.clear()
+    ended.clear()
+    site.admin("submissions", "rescore", "failed")
     with working(site.database, hang, end=ended.set):
         assert begun.wait(PATIENCE)
         site.admin("teams", "remove", "Owls")

@@ -117,11 +117,3 @@ def test_loads_nothing_heavy() -> None:
     heavy = {"torch", "numpy", "lightning", "torchvision", "timm", "PIL", "scipy", "matplotlib", "wandb"}
     assert "pydantic" in loaded
     assert heavy.isdisjoint(loaded)
-
-
-def test_data_set_as_a_submission(folder: Path, validate: Any) -> None:
-    pytest.importorskip("datasets")
-    (folder / "entry").mkdir()
-    rows = [{"model_name": name, "layer_name": "head"} for name in ("small", "large")]
-    (folder / "entry" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert validate("entry") == (0, ["valid: Blue Team submission of 2 models under contract 1.1"])

@@ -31,7 +31,6 @@ class Client:
     """Stands for the package `modal`; the remote call runs here, with the mounted files where they are mounted."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-        self.monkeypatch, self.folder = monkeypatch, folder
         self.modal, self.image = MagicMock(), MagicMock()
         for step in ("pip_install", "env", "add_local_file", "add_local_dir", "add_local_python_source"):
             getattr(self.image, step).return_value = self.image
@@ -39,25 +38,24 @@ class Client:
         self.modal.Image.debian_slim.return_value = self.image
         self.modal.Volume.from_name.side_effect = lambda name, create_if_missing: name
         self.app = self.modal.App.return_value
-        self.app.function.return_value = lambda function: SimpleNamespace(remote=partial(self.run, function))
-        self.sent: tuple[Any, ...] = ()
         self.answer: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer
+
+        def run(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+            self.sent = arguments
+            for remote, local in self.files().items():
+                mounted = folder / remote.removeprefix("/")
+                mounted.parent.mkdir(parents=True, exist_ok=True)
+                mounted.write_bytes(local.read_bytes())
+            for name in ("registry", "catalog"):
+                remote = {"registry": "contract/model_registry.json", "catalog": "contract/stimuli_catalog.jsonl"}[name]
+                monkeypatch.setattr(modal_scoring, name.upper(), str(folder / remote))
+            submission, team, options, epsilon = arguments
+            return self.answer(function(submission, team, {**options, "cache_dir": str(folder / "cache")}, epsilon))
+
+        self.app.function.return_value = lambda function: SimpleNamespace(remote=partial(run, function))
 
     def files(self) -> dict[str, Path]:
         return {remote: Path(local) for local, remote in (call.args for call in self.image.add_local_file.mock_calls)}
-
-    def run(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        self.sent = arguments
-        for remote, local in self.files().items():
-            mounted = self.folder / remote.removeprefix("/")
-            mounted.parent.mkdir(parents=True, exist_ok=True)
-            mounted.write_bytes(local.read_bytes())
-        for name in ("REGISTRY", "CATALOG"):
-            remote = getattr(modal_scoring, name)
-            self.monkeypatch.setattr(modal_scoring, name, str(self.folder / remote.removeprefix("/")))
-        submission, team, options, epsilon = arguments
-        options = {**options, "cache_dir": str(self.folder / "cache")}
-        return self.answer(function(submission, team, options, epsilon))
 
 
 @pytest.fixture
@@ -88,26 +86,19 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     submission = arena.blue("squeezenet1_1", "shufflenet_v2_x0_5")
     arena.score(submission, "--extraction.seed=3")
     content, team, options, epsilon = client.sent
-    assert content == submission.read_bytes()
-    assert (team, epsilon) == ("blue", None)
-    package = f"{modal_scoring.HOME}/headstart"
+    assert (content, team, epsilon) == (submission.read_bytes(), "blue", None)
     assert (options["seed"], options["cache_dir"]) == (3, "/cache")
-    assert client.files() == {
-        f"{package}/__init__.py": Path(headstart.__file__),
-        "/contract/model_registry.json": arena.registry,
-        "/contract/stimuli_catalog.jsonl": arena.catalog,
-        "/contract/local.pth": arena.folder / "local.pth",
-    }
-    volumes = client.app.function.call_args.kwargs["volumes"]
-    assert volumes == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
+    package = f"{modal_scoring.HOME}/headstart"
+    files = client.files()
+    assert files.pop(f"{package}/__init__.py") == Path(headstart.__file__)
+    assert files.pop("/contract/local.pth") == arena.folder / "local.pth"
+    assert set(files) == {"/contract/model_registry.json", "/contract/stimuli_catalog.jsonl"}
     folders = {remote: Path(local) for local, remote in (call.args for call in client.image.add_local_dir.mock_calls)}
     assert {remote for remote, local in folders.items() if not local.is_dir()} == set()
-    assert {f"{package}/{name}" for name in ("evaluation", "metrics", "modules", "store")} <= set(folders)
     requirements = {Requirement(text).name: Requirement(text) for text in client.image.pip_install.call_args.args}
     assert {"torch", "lightning", "open_clip_torch"} <= set(requirements)
     assert requirements["jsonargparse"].extras == {"signatures"}
     assert "fastapi" not in requirements
-    assert client.image.env.call_args.args[0]["HACKATHON_DATASET_ROOT"] == "/datasets"
 
 
 def test_refusals(arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:

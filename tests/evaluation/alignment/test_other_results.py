@@ -17,60 +17,33 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_other_comparison_is_kept(arena: Arena, refused: Callable[..., str], request: pytest.FixtureRequest) -> None:
-    folder = arena.evaluate("cka", *PAIR)
-    before = content(folder)
+def test_other_comparisons_documents_and_submissions_are_another_configuration(
+    arena: Arena, refused: Callable[..., str], request: pytest.FixtureRequest
+) -> None:
+    folder = arena.evaluate("cka", *PAIR, output="pair")
+    keep, scored = "--overwrite=false", arena.folder / "out"
+    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
+    arena.score(submissions[0], keep)
+    before = content(folder), content(scored)
     request.getfixturevalue("no_forward_pass")
     for place, options in {
         "pairwise/names": (f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"),
         "digests/networks, model, pairwise/names": LAYERS,
         "extraction": (*PAIR, "--extraction.precision=bfloat16"),
     }.items():
-        text = refused(lambda options=options: arena.evaluate("cka", *options))
+        text = refused(lambda options=options: arena.evaluate("cka", *options, output="pair"))
         assert f"error: output: '{folder}/cka.json' holds results of another configuration ({place});" in text
-        assert content(folder) == before
-
-
-def test_other_documents_and_submissions_are_another_configuration(arena: Arena, refused: Callable[..., str]) -> None:
-    keep = "--overwrite=false"
-    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
-    arena.score(submissions[0], keep)
-    before = content(arena.folder / "out")
     assert "(digests/submission)" in refused(lambda: arena.score(submissions[1], keep))
     assert "challenge" in refused(lambda: arena.score(submissions[0], "--challenge=contract", keep))
-    assert "heatmap.png' holds results of another configuration (no cka.json says which)" in refused(
-        lambda: arena.evaluate("cka", *PAIR)
-    )
     for path, name in ((arena.registry, "registry"), (arena.catalog, "catalog")):
         text = path.read_text()
         path.write_text(text + "\n")
         assert f"(digests/{name})" in refused(lambda: arena.score(submissions[0], keep))
         path.write_text(text)
-    assert content(arena.folder / "out") == before
-    arena.score(submissions[0], keep)
-    assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
-
-
-def test_figures_of_overwritten_results_do_not_stay(arena: Arena) -> None:
-    folder = arena.evaluate("cka", *PAIR, "--figure_formats=[png, svg]")
-    assert "heatmap.svg" in content(folder)
-    arena.evaluate("cka", *LAYERS, "--overwrite=true")
-    assert set(content(folder)) == {"cka.json", "heatmap.png"}
-
-
-def test_other_searches_and_submissions_of_people_are_kept(arena: Arena, refused: Callable[..., str]) -> None:
-    users_file = arena.folder / "out" / "submission.json"
-    users_file.parent.mkdir()
-    users_file.write_text("{}")
+    assert (content(folder), content(scored)) == before
     search = ("cka-search", "--team=blue", "--size=2")
-    assert "submission.json' holds results of another" in refused(lambda: arena.evaluate(*search))
-    assert users_file.read_text() == "{}"
-    arena.evaluate(*search, "--overwrite=true")
-    before = content(users_file.parent)
-    arena.evaluate(*search)
-    assert content(users_file.parent) == before
-    assert "(size)" in refused(lambda: arena.evaluate("cka-search", "--team=blue", "--size=3"))
-    assert content(users_file.parent) == before
+    arena.evaluate(*search, output="search")
+    assert "(size)" in refused(lambda: arena.evaluate("cka-search", "--team=blue", "--size=3", output="search"))
 
 
 def test_models_then_layers_by_default(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,3 +53,8 @@ def test_models_then_layers_by_default(arena: Arena, monkeypatch: pytest.MonkeyP
         evaluate.main(["cka", *documents, *options])
     for folder in ("cka", "cka-layers"):
         assert set(content(arena.folder / "runs" / folder)) == {"cka.json", "heatmap.png"}
+    # Figures of overwritten results do not stay.
+    evaluate.main(["cka", *documents, *PAIR, "--figure_formats=[png, svg]"])
+    assert "heatmap.svg" in content(arena.folder / "runs" / "cka")
+    evaluate.main(["cka", *documents, *LAYERS, "--output=runs/cka", "--overwrite=true"])
+    assert set(content(arena.folder / "runs" / "cka")) == {"cka.json", "heatmap.png"}

@@ -76,25 +76,22 @@ def test_processes_do_not_interleave(tmp_path: Path) -> None:
 
 
 def test_scores_that_cannot_be_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for value in (float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="JSON compliant"):
-            append_score(tmp_path, {"score": value})
+    with pytest.raises(ValueError, match="JSON compliant"):
+        append_score(tmp_path, {"score": float("nan")})
     assert list(tmp_path.iterdir()) == []
-    for name, make in (("pipe", os.mkfifo), ("folder", os.mkdir)):
-        (tmp_path / name).mkdir()
-        make(tmp_path / name / "scores.jsonl")
-        with pytest.raises(UserError, match=r"^log_dir: .* \(it is not a regular file\); choose another"):
-            append_score(tmp_path / name, {"score": 1})
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "scores.jsonl")
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"^log_dir: .*scores\.jsonl' .*choose another folder with --log_dir or H"):
-        append_score(tmp_path / "file" / "log", {"score": 1})
 
     def fail(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(UserError, match=r"^log_dir: no score can be .*\(No space left on device\); choose"):
-        append_score(tmp_path / "full", {"score": 2})
+    for name, reason in {"pipe": "it is not a regular file", "file/log": "", "full": "No space left on device"}.items():
+        with pytest.raises(
+            UserError, match=rf"^log_dir: no score can be .*{reason}.*; choose another folder with --log"
+        ):
+            append_score(tmp_path / name, {"score": 1})
 
 
 def test_folder_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Registries and submissions may leave out and add fields since version 1.1 of the contract, and are scored."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,42 +35,28 @@ def test_without_output_dim_the_layers_output_is_taken(arena: Arena) -> None:
     assert short["digests"]["weights"] == whole["digests"]["weights"]
 
 
-@pytest.fixture
-def custom(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Write a registry with a network whose width is in a file that no digest sees."""
+def test_measured_width_is_held_to(
+    arena: Arena, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.syspath_prepend(arena.folder)
     arena.write("mine.py", MODULE)
-    entry = make_entry("mine", "2", "flatten", 4, source="custom", model_parameters={"name": "mine.network"})
-    arena.write("registry.json", [*ENTRIES[:1], shortened(entry, "output_dim")])
-
-    def set_width(width: int) -> None:
-        arena.write("width.txt", str(width))
-
-    return set_width
-
-
-def test_measured_width_is_held_to(arena: Arena, custom: Callable[[int], None], refused: Callable[..., str]) -> None:
-    allowed = "--extraction.allow_modules=[mine]"
-    custom(5)
-    arena.score(arena.red([0, 1, 2]), allowed)
-    custom(7)
-    text = refused(lambda: arena.score(arena.red([5, 6, 7]), allowed))
-    assert "model 'mine': layer '2' gives 7 columns, and gave 5 when its output_dim" in text
     entry = make_entry("mine", "2", "flatten", 7, source="custom", model_parameters={"name": "mine.network"})
-    arena.write("registry.json", [*ENTRIES[:1], entry])
-    arena.score(arena.red([5, 6, 7]), allowed)
-
-
-def test_widths_that_cannot_be_kept(
-    arena: Arena, custom: Callable[[int], None], refused: Callable[..., str], tmp_path: Path
-) -> None:
-    custom(5)
+    arena.write("registry.json", [*ENTRIES[:1], shortened(entry, "output_dim")])
+    allowed = "--extraction.allow_modules=[mine]"
+    arena.write("width.txt", "5")
+    # Where the measured width cannot be kept, nothing is scored.
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "measured_widths").write_text("")
-    options = ["--extraction.allow_modules=[mine]", f"--extraction.cache_dir={tmp_path / 'cache'}"]
-    text = refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
-    assert "extraction.cache_dir: " in text
+    no_cache = f"--extraction.cache_dir={tmp_path / 'cache'}"
+    text = refused(lambda: arena.score(arena.red([0, 1, 2]), allowed, no_cache))
     assert "measured_widths' cannot be written (File exists); choose another folder" in text
+
+    arena.score(arena.red([0, 1, 2]), allowed)
+    arena.write("width.txt", "7")
+    text = refused(lambda: arena.score(arena.red([5, 6, 7]), allowed))
+    assert "model 'mine': layer '2' gives 7 columns, and gave 5 when its output_dim" in text
+    arena.write("registry.json", [*ENTRIES[:1], entry])
+    arena.score(arena.red([5, 6, 7]), allowed)
 
 
 def test_submission_that_names_layers(arena: Arena) -> None:
@@ -80,9 +65,6 @@ def test_submission_that_names_layers(arena: Arena) -> None:
     plain = arena.score(arena.blue(*MODELS), output="plain")
     assert (document["contract_version"], plain["contract_version"]) == ("1.1", "1.0")
     assert document["score"] == plain["score"]
-    (arena.folder / "entry").mkdir()
-    arena.write("entry/train.jsonl", "".join(json.dumps(row) + "\n" for row in named))
-    assert arena.score(arena.folder / "entry", output="data_set")["pairwise"] == document["pairwise"]
 
 
 def test_random_weights_instead_of_pretrained_ones(

@@ -41,12 +41,6 @@ def test_tensors_on_the_cpu_are_not_copied() -> None:
     assert CentredEmbedding.read(x, "x", False).values.ctypes.data == x.data_ptr()
 
 
-def test_embeddings_are_left_as_they_are() -> None:
-    x, before = GOOD.copy(), GOOD.copy()
-    mean_pairwise_cka([x, pairwise_cka([x, x])[[0, 1, 0, 1, 0, 1]] + x[:, :2]])
-    np.testing.assert_array_equal(x, before)
-
-
 @BOTH
 @pytest.mark.parametrize(
     ("bad", "message"),
@@ -114,17 +108,6 @@ def test_neither_scale_nor_few_rows_make_constants() -> None:
     assert 0 < linear_cka(np.arange(3000).reshape(1000, 3) % 7, rows) <= 1
 
 
-def test_rounded_noise_is_refused_and_a_little_more_is_not() -> None:
-    generator = np.random.default_rng(0)
-    noise, mean = generator.uniform(-1, 1, (500, 40)), generator.uniform(1, 2, 40)
-    unit = np.finfo(np.float32).eps / 2
-    other = generator.standard_normal((500, 3))
-    # A forward pass whose values are exact but for their rounding, and one whose values are not.
-    with pytest.raises(ValueError, match="up to rounding to float32"):
-        linear_cka(other, (mean + unit / 4 * noise).astype(np.float32))
-    assert linear_cka(other, (mean + 4 * unit * noise).astype(np.float32)) < 0.2
-
-
 @pytest.mark.parametrize("bad", [np.eye(6), np.eye(6)[:, :1], 3 * np.eye(6) + 100])
 def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float64]) -> None:
     assert 0 < linear_cka(GOOD, bad) < 1
@@ -164,11 +147,5 @@ def test_fewest_rows(debiased: bool, fewest: int) -> None:
     assert -1 <= linear_cka(x, y, debiased) <= 1
     with pytest.raises(ValueError, match=f"^x: {fewest - 1} rows, but .* needs at least {fewest}"):
         linear_cka(x[1:], y[1:], debiased)
-
-
-def test_too_few_embeddings() -> None:
-    with pytest.raises(ValueError, match=r"^embeddings: none given"):
-        pairwise_cka([])
-    for many in ([], [GOOD]):
-        with pytest.raises(ValueError, match=f"^embeddings: {len(many)} given, at least 2"):
-            mean_pairwise_cka(many)
+    with pytest.raises(ValueError, match=r"^embeddings: 1 given, at least 2"):
+        mean_pairwise_cka([x], debiased)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,8 +13,7 @@ from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
 from headstart.metrics import biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
-from headstart.metrics.similarity import centred_embedding, cka
-from headstart.metrics.similarity.gram_products import GramProducts
+from headstart.metrics.similarity import cka
 from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
@@ -158,34 +157,17 @@ def test_unrelated_embeddings_have_a_mean_of_zero() -> None:
     assert mean_pairwise_cka(columns, debiased=True) == pytest.approx(pair, abs=1e-12)
 
 
-@BOTH
-def test_equal_embeddings_have_a_mean_of_one(debiased: bool) -> None:
-    (x,) = embeddings(30, 8)
-    assert mean_pairwise_cka([x] * 5, debiased) == pytest.approx(1, abs=1e-12)
-    assert mean_pairwise_cka([x] * 5, debiased) <= 1
-
-
 def test_one_embedding_has_a_matrix() -> None:
     np.testing.assert_array_equal(pairwise_cka(embeddings(10, 3)), [[1]])
 
 
 @pytest.mark.parametrize("n", [17, 100])
-def test_both_estimates_from_one_pass(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_estimates(n: int) -> None:
     many = embeddings(n, 3, 40, 5, 12)
-    expected = pairwise_cka(many), pairwise_cka(many, debiased=True)
-    passes = []
-    compute = cka._products
-
-    def count(read: list[centred_embedding.CentredEmbedding]) -> GramProducts:
-        passes.append(len(read))
-        return compute(read)
-
-    monkeypatch.setattr(cka, "_products", count)
     biased, debiased = biased_and_debiased_cka(iter(many))
-    assert passes == [4]
-    np.testing.assert_array_equal(biased, expected[0])
+    np.testing.assert_array_equal(biased, pairwise_cka(many))
     assert debiased is not None
-    np.testing.assert_array_equal(debiased, expected[1])
+    np.testing.assert_array_equal(debiased, pairwise_cka(many, debiased=True))
 
 
 @pytest.mark.parametrize("odd", [np.eye(6), np.eye(6)[:, :1]])
@@ -195,36 +177,3 @@ def test_the_debiased_estimate_is_left_out_where_it_is_undefined(odd: Array) -> 
         biased, debiased = biased_and_debiased_cka(many)
         np.testing.assert_array_equal(biased, pairwise_cka(many))
         assert debiased is None
-    for wrong, message in (
-        (np.ones((6, 2)), "all rows are equal"),
-        (np.full((6, 2), np.nan), "NaN"),
-        (y[1:], "5 rows"),
-    ):
-        with pytest.raises(ValueError, match=rf"^embeddings\[1\]: .*{message}"):
-            biased_and_debiased_cka([x, wrong])
-
-
-def test_embeddings_may_come_from_a_generator_one_at_a_time() -> None:
-    many = embeddings(20, 3, 40, 5)
-    drawn = []
-
-    def generate() -> Iterator[Array]:
-        for i, x in enumerate(many):
-            drawn.append(i)
-            yield x.copy()
-
-    assert mean_pairwise_cka(generate()) == mean_pairwise_cka(many)
-    np.testing.assert_array_equal(pairwise_cka(generate()), pairwise_cka(many))
-    assert drawn == [0, 1, 2, 0, 1, 2]
-
-
-@pytest.mark.parametrize(("scale", "without", "lost"), [(1e-3, 0.89, 0.045), (1, 0.89, 0)])
-def test_an_epsilon_would_change_the_value(scale: float, without: float, lost: float) -> None:
-    generator, result = np.random.default_rng(0), []
-    for _ in range(20):
-        x, y = scale * generator.standard_normal((2, 64, 512))
-        square = (double_centred_hsic(x, x) * double_centred_hsic(y, y)) ** 0.5
-        result.append((linear_cka(x, y), double_centred_hsic(x, y) / (square + 1e-6)))
-    exact, with_epsilon = np.mean(result, axis=0)
-    assert exact == pytest.approx(without, abs=2e-3)
-    assert exact - with_epsilon == pytest.approx(lost, abs=1e-3)

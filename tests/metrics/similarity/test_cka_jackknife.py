@@ -75,17 +75,12 @@ def test_intervals_hold_the_cka_of_the_population() -> None:
     assert 178 <= count <= 199
 
 
-def test_a_stimulus_without_which_all_are_one_point_has_no_interval() -> None:
+def test_stimuli_that_are_few_or_one_point_without_another_have_no_interval() -> None:
     x, y = np.zeros((5, 2)), embeddings(5, 4)[0]
     x[0] = 1
-    intervals = cka_intervals([x, y])
-    assert np.isnan([intervals.low[0, 1], *intervals.mean]).all()
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_so_few_stimuli_have_no_interval(n: int) -> None:
-    intervals = cka_intervals(embeddings(n, 3, 4))
-    assert np.isnan([intervals.low[0, 1], intervals.high[0, 1], *intervals.mean]).all()
+    for many in ([x, y], embeddings(2, 3, 4), embeddings(3, 3, 4)):
+        intervals = cka_intervals(many)
+        assert np.isnan([intervals.low[0, 1], intervals.high[0, 1], *intervals.mean]).all()
 
 
 def test_one_embedding_has_no_mean() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headstart.metrics import CalibratedCka, biased_and_debiased_cka, calibrated_cka, linear_cka
-from headstart.metrics.similarity import cka, drawn_nulls, permutation_moments
+from headstart.metrics.similarity import cka, drawn_nulls
 from headstart.metrics.similarity.centred_embedding import read_embeddings
 
 Array = NDArray[np.float64]
@@ -100,20 +100,6 @@ def test_tails_are_those_of_the_pearson_distribution() -> None:
         np.testing.assert_allclose(calibrated.p, tail.sf(calibrated.biased), rtol=1e-6, atol=1e-9)
 
 
-def test_unrelated_embeddings_are_told_from_related_ones() -> None:
-    generator = np.random.default_rng(0)
-    draws = [[generator.standard_normal((16, d)) for d in (300, 200)] for _ in range(200)]
-    results = [calibrated_cka(pair) for pair in draws]
-    assert results[0].biased[0, 1] > 0.9
-    above = [result.calibrated[0, 1] > 0 for result in results]
-    # 5 % of 200, within three standard deviations.
-    assert 1 <= sum(above) <= 19
-    x = draws[0][0]
-    related = calibrated_cka([x, x + generator.standard_normal(x.shape)])
-    assert related.p[0, 1] < 1e-5
-    assert 0.1 < related.calibrated[0, 1] < related.biased[0, 1]
-
-
 @pytest.mark.slow
 def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
     x, y = embeddings(1200, 30, 50)
@@ -123,17 +109,6 @@ def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
     eigenvalues = [np.linalg.eigvalsh(rows.T @ rows) for rows in centred]
     second, third = (math.prod(float((spectrum**power).sum()) for spectrum in eigenvalues) for power in (2, 3))
     assert estimated.null_skewness[0, 1] == pytest.approx(8**0.5 * third / second**1.5, rel=0.1)
-
-
-def test_estimates_from_drawn_rows_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = embeddings(300, 40, 300, 5)
-    exact = calibrated_cka(many)
-    monkeypatch.setattr(permutation_moments, "ROWS", 150)
-    estimated = calibrated_cka(many)
-    assert not np.array_equal(estimated.null_skewness, exact.null_skewness)
-    np.testing.assert_allclose(estimated.null_skewness, exact.null_skewness, rtol=0.25)
-    np.testing.assert_allclose(estimated.null_quantile, exact.null_quantile, atol=0.01)
-    np.testing.assert_array_equal(calibrated_cka(many).p, estimated.p)
 
 
 def test_two_stimuli_have_a_null_without_spread() -> None:

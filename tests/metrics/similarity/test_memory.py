@@ -1,6 +1,5 @@
 """The memory that measures and searches of many embeddings take besides them."""
 
-import math
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -24,26 +23,6 @@ def peak(function: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-@pytest.mark.parametrize(("n", "m"), [(1001, 8), (700, 30)])
-def test_tiles_take_the_memory_of_one_whatever_their_sizes(n: int, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**22)
-    side = math.isqrt(2**22 // (8 * m))
-    assert n % math.ceil(n / math.ceil(n / side))
-    generator = np.random.default_rng(0)
-    many = [generator.standard_normal((n, d), dtype=np.float32) for d in np.linspace(300, 900, m).astype(int)]
-    # A tile of all models, two blocks of rows in float64, the diagonals, and the bookkeeping.
-    allowed = 2**22 + 2 * 8 * side * 900 + 8 * n * m + 2**18
-    assert peak(lambda: pairwise_cka(many)) < allowed
-
-
-def test_features_are_multiplied_in_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**22)
-    generator = np.random.default_rng(0)
-    many = [generator.standard_normal((50_000, d), dtype=np.float32) for d in (8, 40)]
-    # Chunks, their squares, and the diagonals; the wider embedding in float64 would take 16 MB.
-    assert peak(lambda: pairwise_cka(many)) < 2 * 2**22 + 2 * 8 * 50_000
 
 
 def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
