@@ -111,8 +111,6 @@ class BlueRules(TeamRules):
         unknown = sorted({name for group in self.unmixed_families for name in group} - set(self.families))
         if unknown:
             raise ValueError(f"unmixed_families names {', '.join(unknown)}, and families does not")
-        if self.most_per_family is not None and not self.families:
-            raise ValueError("most_per_family needs families")
         return self
 
 

@@ -37,8 +37,6 @@ from headstart.output.results_folder import ResultsFolder
 from headstart.output.seeds import Seed
 
 SEARCH, SUBMISSION = "search.json", "submission.json"
-# A similarity needs at least 2 stimuli, and a mean over pairs 2 models.
-LEAST = 2
 # Steps of a search: those for models take less than a millisecond each, those for stimuli up to seconds.
 STEPS = {"blue": 5000, "red": 500}
 # Random submissions to compare with.
@@ -224,9 +222,8 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
         unseen = np.sort(order[: round(option * len(names))])
 
     seen = np.setdiff1d(np.arange(len(names)), unseen)
-    if min(len(seen), len(unseen)) < LEAST:
-        raise UserError(
-            f"held_out: {option} leaves {len(seen)} {items} to choose by and {len(unseen)} held out; "
-            f"each takes {LEAST} or more"
-        )
+    # A similarity needs at least 2 stimuli, and a mean over pairs 2 models.
+    if min(len(seen), len(unseen)) < 2:
+        counts = f"{len(seen)} {items} to choose by and {len(unseen)} held out"
+        raise UserError(f"held_out: {option} leaves {counts}; each takes 2 or more")
     return seen, unseen

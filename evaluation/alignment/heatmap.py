@@ -13,7 +13,6 @@ from scipy.spatial.distance import squareform
 
 from headstart.output.figures import INK, drawing, fold, make_legible, shorten
 
-COLOURS = "viridis"
 MOST_WITH_VALUES = 15
 
 # Inches. The cell shrinks as models are added, from one that holds a value to one that still takes a legible name;
@@ -106,7 +105,7 @@ def _add_axes(figure: Figure, left: float, bottom: float, width: float, height: 
 def _plot_matrix(axes: Axes, names: Sequence[str], matrix: NDArray[np.floating[Any]], points: float) -> Any:  # noqa: ANN401 - an image of matplotlib
     """Plot the cells, whose side is `points`, and the names."""
     lowest = min(0.0, float(matrix.min()))
-    image = axes.imshow(matrix, cmap=COLOURS, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
+    image = axes.imshow(matrix, cmap="viridis", vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
     ticks = np.arange(len(names))
     text: dict[str, Any] = {"fontsize": min(10.0, 0.72 * points), "color": INK}
     few = len(names) <= MOST_WITH_VALUES

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock
 
@@ -45,8 +45,9 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
         # On a network disk, appends of several machines may interleave without a lock.
         with FileLock(folder / f"{LOG}.lock"), path.open("ab+") as file:
             is_new = not file.tell()
-            if not is_new and not _ends_a_line(file):
-                line = b"\n" + line
+            if not is_new:
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read(1) == b"\n" else b"\n" + line
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -67,8 +68,3 @@ def _synchronise_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _ends_a_line(file: BinaryIO) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"

@@ -8,9 +8,9 @@ from headstart.evaluation.challenge_bundle.material import Files, Material, read
 # EvalAI needs an end, and its own number for any number.
 FOREVER, ANY_NUMBER = "2099-12-31 23:59:59", 100_000
 LONGEST_TITLE, LONGEST_DESCRIPTION = 100, 140
-LISTS = ("leaderboard", "challenge_phases", "dataset_splits", "challenge_phase_splits")
 # What the worker of a host imports.
 ENTRY = {"evaluate.py": b"from scoring_program import evaluate\n"}
+LISTS = ("leaderboard", "challenge_phases", "dataset_splits", "challenge_phase_splits")
 
 
 def configuration(material: Material) -> dict[str, Files]:

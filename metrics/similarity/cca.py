@@ -27,8 +27,6 @@ from headstart.metrics.arrays import Array, Floats, namespace, to_host
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, matrix_of_pairs, read_embeddings
 
 VARIANCE = 0.99
-# The orthonormal basis of an embedding's columns, `[n, r]`, and their coordinates in it, `[r, d]`.
-Columns = tuple[Array, Array]
 
 
 def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
@@ -140,7 +138,8 @@ def _mean_correlation(x: Array, y: Array) -> float:
     return float(correlations.sum()) / len(correlations)
 
 
-def _projection_weighted(x: Columns, y: Columns) -> float:
+def _projection_weighted(x: tuple[Array, Array], y: tuple[Array, Array]) -> float:
+    """Compute PWCCA from an orthonormal basis of the columns, `[n, r]`, and their coordinates in it, `[r, d]`."""
     (x_basis, x_coordinates), (y_basis, y_coordinates) = x, y
     left, correlations, right = namespace(x_basis).linalg.svd(x_basis.T @ y_basis, full_matrices=False)
     weights = (abs(left.T @ x_coordinates).sum(1), abs(right @ y_coordinates).sum(1))

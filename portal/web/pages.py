@@ -30,7 +30,6 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 router = APIRouter(default_response_class=HTMLResponse)
-Text = Annotated[str, Form()]
 LOGIN_SECONDS = 14 * 24 * 3600
 
 
@@ -64,7 +63,7 @@ def show_login(request: Request, visitor: Visitor) -> Response:
 
 
 @router.post("/login")
-def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Response:
+def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
     """Have the browser keep the token as a cookie that no script and no other site can read or use."""
     token = token.strip()
     if find_by_token(portal.database, token) is None:

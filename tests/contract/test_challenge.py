@@ -116,7 +116,6 @@ MISTAKES: list[tuple[Any, str, str]] = [
     (red(exactly=1), "/teams/red/count/exactly", "2"),
     (red(exactly=9, most=9), "/teams/red/count", "exactly with"),
     (red(least=9, most=8), "/teams/red/count", "least 9 above most 8"),
-    (blue(most_per_family=1), "/teams/blue", "needs families"),
     (blue(most_per_family=1, families={"a": ["vit_[bl]*"]}), "/teams/blue/families/a/0", "no square brackets"),
     (blue(unmixed_families=[["a", "b"]]), "/teams/blue", "names a, b"),
     *((text, "", "is not YAML") for text in ("a: [", "a: \x07", "deadline: 2026-13-41", "? [a]\n: b")),

@@ -139,11 +139,8 @@ def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
         ("", None),
         (stimulus("../a.png"), "/image_identifier"),
         ('{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}', ""),
-        ("[]", ""),
         (b'{"dataset_name": "photos", "image_identifier": "\xff"}', ""),
-        ('{"dataset_name": "photos"', ""),
         ('{"dataset_name": "photos"}, {}', ""),
-        ('{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}', ""),
         (stimulus("a.png"), ""),
     ]
     problems = catalog_problems(tmp_path, *(line for line, _ in lines))

@@ -67,11 +67,11 @@ def test_fields_that_may_be_null_or_left_out() -> None:
             assert {"type": "null"} in forms
     for field in RESNET50:
         without = {name: value for name, value in RESNET50.items() if name != field}
-        assert one_problem(without, PLAIN_ENTRY) == Problem(f"/{field}", "", "is required")
-        # Since version 1.1.
-        if field not in ("input_size", "output_dim"):
-            assert one_problem(without) == Problem(f"/{field}", "", "is required")
-        else:
+        is_optional = field in ("input_size", "output_dim")
+        # They may be left out since version 1.1.
+        for adapter in [PLAIN_ENTRY] if is_optional else [PLAIN_ENTRY, ENTRY]:
+            assert one_problem(without, adapter) == Problem(f"/{field}", "", "is required")
+        if is_optional:
             assert ModelEntry.model_validate(without).model_copy(update={"output_dim": 2048}) == whole
 
 

@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -69,18 +68,10 @@ def find_problems(folder: Path) -> list[str]:
     return [name for name, is_kept in checks.items() if not is_kept]
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """What a worker has of a scoring."""
-
-    code: int
-    stdout: str
-    stderr: str
-    scores: dict[str, Any] | None
-
-
-def run_worker(bundle: Path, submission: bytes, root: Path, strips: bool = False) -> Scoring:
+def run_worker(bundle: Path, submission: bytes, root: Path, strips: bool) -> tuple[dict[str, Any] | None, str]:
     """Score as a worker does: folders, working folder and command are its own, the container is this machine.
+
+    Returns the content of scores.json, if there is one, and what the participant is told.
 
     Args:
         bundle: The unpacked bundle.
@@ -105,19 +96,13 @@ def run_worker(bundle: Path, submission: bytes, root: Path, strips: bool = False
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HACKATHON_", "PYTHON"))}
     environment = {**kept, "PATH": programs, "PYTHONUNBUFFERED": "1"}
-    done = subprocess.run(
-        command.split(" "),
-        cwd=root / "program",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS,
-    )
+    options: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": SECONDS}
+    done = subprocess.run(command.split(" "), cwd=root / "program", env=environment, **options)
     file = root / "output" / "scores.json"
     # The worker writes a file of this name there itself, and fails if it exists.
     assert not (root / "output" / "metadata").exists()
-    return Scoring(done.returncode, done.stdout, done.stderr, json.loads(file.read_text()) if file.exists() else None)
+    assert (done.returncode != 0, "Traceback" in done.stderr) == (not file.exists(), False), done.stderr
+    return json.loads(file.read_text()) if file.exists() else None, done.stderr
 
 
 def shown_scores(bundle: Path, scores: dict[str, Any]) -> dict[str, float]:

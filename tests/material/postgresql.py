@@ -21,16 +21,13 @@ def find_binaries() -> Path | None:
     """Return the folder of `initdb` and `pg_ctl`; Debian keeps them out of the path."""
     on_path = shutil.which("pg_ctl")
     folders = [Path(on_path).parent] if on_path else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    return next((folder for folder in reversed(folders) if (folder / "initdb").exists()), None)
+    return folders[-1] if folders else None
 
 
-def why_not() -> str:
-    """Return why there can be no server; nothing where there can."""
-    if find_binaries() is None:
-        return "PostgreSQL is not installed: there is no initdb, not in /usr/lib/postgresql either"
-    if os.getuid() == 0 and (shutil.which("runuser") is None or USER not in {each.pw_name for each in pwd.getpwall()}):
-        return f"PostgreSQL does not run as root, and there is no runuser, or no user {USER}"
-    return ""
+def can_run() -> bool:
+    """Return whether there can be a server: it does not run as root, and needs another user then."""
+    has_user = os.getuid() != 0 or (shutil.which("runuser") and USER in {entry.pw_name for entry in pwd.getpwall()})
+    return find_binaries() is not None and bool(has_user)
 
 
 @dataclass

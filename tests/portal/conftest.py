@@ -9,7 +9,7 @@ import pytest
 
 from headstart.portal.database import Database
 from headstart.tests.material.portals import Site, blue, make_settings, red
-from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
+from headstart.tests.material.postgresql import Server, can_run, serve_postgresql
 
 OpenSite = Callable[..., Site]
 
@@ -61,8 +61,8 @@ def site(open_site: OpenSite) -> Site:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     """Run a PostgreSQL server."""
-    if reason := why_not():
-        pytest.skip(reason)
+    if not can_run():
+        pytest.skip("PostgreSQL is not installed, or this is root without runuser and a user postgres")
     with serve_postgresql() as server:
         yield server
 

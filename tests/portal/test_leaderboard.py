@@ -111,8 +111,6 @@ def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too
         site.admin("submissions", "rescore", "held_back")
         site.work()
         assert held_back(site) == []
-    with (site := Site(make_settings(tmp_path, {}))).client:
-        assert held_back(site) == []
 
 
 def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def organise(database: Database, command: str, *words: str) -> str:
 
 def rows(database: Database) -> list[ScoringRow]:
     with database.reading() as session:
-        return list(session.scalars(select(ScoringRow).order_by(ScoringRow.id)))
+        return [*session.scalars(select(ScoringRow))]
 
 
 def expire_leases(database: Database) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart import evaluate
 from headstart.contract.challenge import read_challenge
 from headstart.evaluation.alignment.score_files import print_score
 from headstart.evaluation.alignment.scoring import cka_and_certainty
@@ -162,16 +161,6 @@ def test_layers_of_one_model(arena: Arena) -> None:
     assert document["mean_cka_biased"] == pytest.approx(mean(embeddings, cka_by_hand), abs=1e-9)
 
 
-def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
-    monkeypatch.setenv("HACKATHON_STIMULI_CATALOG", str(arena.catalog))
-    monkeypatch.setenv("HACKATHON_LOG_DIR", str(arena.folder / "log"))
-    options = [f"--submission={arena.red([0, 1, 2])}", f"--output={arena.folder / 'out'}", "--logger=false"]
-    evaluate.main(["cka", *options, "--extraction.num_workers=0"])
-    assert json.loads((arena.folder / "out" / "score.json").read_text())["n_models"] == 3
-    assert [(arena.folder / name / "scores.jsonl").exists() for name in ("log", "out")] == [True, False]
-
-
 @pytest.mark.slow
 def test_arithmetic_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     full = arena.score(arena.red([0, 1, 2]))
@@ -208,12 +197,3 @@ def test_pairs_with_outliers_are_named() -> None:
     many[1] /= np.linalg.norm(many[1], axis=1, keepdims=True)
     _, _, certainty = cka_and_certainty(many)
     assert certainty["calibration"] == {"level": 0.95, "seed": 0, "outlying": [[0, 2]], "permutations": 999}
-
-
-def test_models_without_a_submission(arena: Arena) -> None:
-    folder = arena.evaluate("cka", f"--models=[{MODELS[2]},{MODELS[0]}]", "--logger=false")
-    document = json.loads((folder / "cka.json").read_text())
-    assert document["pairwise"]["names"] == [MODELS[2], MODELS[0]]
-    assert "score" not in document
-    assert not (folder / "scores.jsonl").exists()
-    assert document["mean_cka_biased"] == arena.score(arena.blue(MODELS[2], MODELS[0]))["score"]

@@ -83,15 +83,13 @@ def test_entry_of_open_clip() -> None:
 def test_made_registry_can_be_used_in_whatever_form_names_are_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, other = "test_vit.r160_in1k", "shufflenet_v2_x0_5"
+    one, other, path = "test_vit.r160_in1k", "shufflenet_v2_x0_5", tmp_path / "registry.json"
     for form in ([one, other], [f"{one},{other}"], [f"[{one}, {other}]"], [f"{one},", other]):
-        run("--make", *form, f"--output={tmp_path / 'registry.json'}", "--overwrite")
-        entries = read_registry(tmp_path / "registry.json").entries
-        assert list(entries.values()) == [make_entry(name) for name in (one, other)], form
-    capsys.readouterr()
-    run("--check", f"--registry={tmp_path / 'registry.json'}", "--random_weights=true")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "2/2 shufflenet_v2_x0_5: layer penultimate, 1024 columns, the same in two passes"
+        run("--make", *form, f"--output={path}", "--overwrite")
+        assert [*read_registry(path).entries.values()] == [make_entry(name) for name in (one, other)], form
+    run("--check", f"--registry={path}", "--random_weights=true")
+    last = "2/2 shufflenet_v2_x0_5: layer penultimate, 1024 columns, the same in two passes\n"
+    assert capsys.readouterr().out.endswith(last)
 
 
 def test_check_goes_on_after_failures(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from headstart.__main__ import main
 from headstart.evaluation.challenge_bundle import scoring_program, wheel
 from headstart.evaluation.challenge_bundle.material import read_yaml
 from headstart.evaluation.challenge_bundle.wheel import INSTALLED, WHEEL, pack_wheel
-from headstart.tests.material.bundles import PLATFORMS, REGISTRY, Host
+from headstart.tests.material.bundles import REGISTRY, Host
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT, require_checkout
 
@@ -26,15 +26,6 @@ folder.mkdir()
 document = {"score": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.5, "ci95": {"score": None}}
 (folder / "score.json").write_text(json.dumps(document))
 """
-
-
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_bytes_are_the_same_each_time(platform: str, host: Host, tmp_path: Path) -> None:
-    rules = host.write_rules(deadline="2099-03-31T23:59:59-12:00")
-    one, other = (host.write_bundle(platform, tmp_path / name, rules=rules) for name in ("one", "other"))
-    contents = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (one, other)]
-    assert contents[0] == contents[1]
-    assert {WHEEL, "Containerfile"} < set(contents[0])
 
 
 def test_the_program_runs_its_own_wheel_and_gives_the_numbers_of_the_leaderboards(

@@ -23,9 +23,8 @@ def on_codabench(strips: bool, bundles: dict[str, Path], team: str, document: An
     files = {"mine/document.json": document, "__MACOSX/mine/._document.json": {}}
     if isinstance(document, list):
         files = {f"{number}.json": submission for number, submission in enumerate(document)}
-    done = codabench.run_worker(bundle, as_zip(files), root, strips)
-    assert (done.code, "Traceback" in done.stderr) == (int(done.scores is None), False), done.stderr
-    return done.scores and codabench.shown_scores(bundle, done.scores), done.stderr
+    scores, error = codabench.run_worker(bundle, as_zip(files), root, strips)
+    return scores and codabench.shown_scores(bundle, scores), error
 
 
 def on_evalai(bundles: dict[str, Path], team: str, document: Any, root: Path) -> Shown:

@@ -140,21 +140,10 @@ def test_matrix_and_mean_equal_the_loop_over_pairs(
 def test_orthogonal_embeddings_are_never_below_zero() -> None:
     generator = np.random.default_rng(0)
     for _ in range(20):
-        basis = np.linalg.qr(generator.standard_normal((40, 40)) - np.eye(40)[0])[0]
-        basis = np.linalg.qr(np.column_stack([np.ones(40), basis]))[0][:, 1:40]
+        basis = np.linalg.qr(np.column_stack([np.ones(40), generator.standard_normal((40, 39))]))[0][:, 1:]
         x, y, z = (basis[:, part::3] @ generator.standard_normal((13, 60)) for part in range(3))
         assert pairwise_cka([x, y, z]).min() >= 0
         assert 0 <= mean_pairwise_cka([x, y, z]) < 1e-12
-
-
-def test_unrelated_embeddings_have_a_mean_of_zero() -> None:
-    corners = np.array(list(itertools.product([-1, 1], repeat=4)))
-    columns = [corners[:, [i]] for i in range(4)]
-    assert mean_pairwise_cka(columns) == pytest.approx(0, abs=1e-12)
-    np.testing.assert_allclose(pairwise_cka(columns), np.eye(4), atol=1e-12)
-    pair = by(song_hsic, columns[0], columns[1])
-    assert pair < -0.01
-    assert mean_pairwise_cka(columns, debiased=True) == pytest.approx(pair, abs=1e-12)
 
 
 def test_one_embedding_has_a_matrix() -> None:
