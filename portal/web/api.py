@@ -125,7 +125,7 @@ def check_health(portal: PortalDependency) -> Response:
         with portal.database.reading() as session:
             stalled = is_stalled(session, datetime.now(UTC))
     except UNAVAILABLE:
-        return JSONResponse({"status": "failing", "warnings": ["The database does not answer, or was replaced."]}, 503)
+        return JSONResponse({"status": "failing", "warnings": ["The database does not answer, or was removed."]}, 503)
     warnings = [
         f"The disk of the {name} folder has only {free / 2**20:,.0f} MB of free space."
         for name, free in _free_bytes(portal.settings).items()

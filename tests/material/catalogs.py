@@ -23,8 +23,8 @@ def make_catalog(stimuli: int, seed: int, widths: Sequence[int] = WIDTHS) -> Emb
 def mean_cka(embeddings: Sequence[NDArray[np.floating]], subset: Sequence[int]) -> float:
     """Average linear CKA over pairs of models, by centring matrices."""
     centring = np.eye(len(subset)) - 1 / len(subset)
-    rows = [each[list(subset)].astype(np.float64) for each in embeddings]
-    grams = [centring @ each @ each.T @ centring for each in rows]
+    rows = [embedding[list(subset)].astype(np.float64) for embedding in embeddings]
+    grams = [centring @ x @ x.T @ centring for x in rows]
     return float(np.mean([np.sum(a * b) / (np.linalg.norm(a) * np.linalg.norm(b)) for a, b in combinations(grams, 2)]))
 
 

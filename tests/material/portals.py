@@ -120,8 +120,8 @@ class Site:
     def admin(self, *words: str) -> None:
         """Run an organiser's command with the settings of the portal."""
         names = ("challenge", "registry", "catalog", "held_out_catalog", "data", "database")
-        chosen = {name: getattr(self.settings, name) for name in names}
-        options = [f"--{name}={'null' if value is None else value}" for name, value in chosen.items()]
+        values = {name: getattr(self.settings, name) for name in names}
+        options = [f"--{name}={'null' if value is None else value}" for name, value in values.items()]
         admin.main([*options, "--held_out_registry=null", *words])
 
 

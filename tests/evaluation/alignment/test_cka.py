@@ -15,7 +15,6 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.contract.challenge import read_challenge
-from headstart.evaluation.alignment.score_files import print_score
 from headstart.evaluation.alignment.scoring import cka_and_certainty
 from headstart.metrics import calibrated_cka, cka_intervals, linear_cka
 from headstart.tests.material.arena import ENTRIES, Arena, make_arena, read_rows, set_environment
@@ -171,21 +170,6 @@ def test_arithmetic_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]
     assert "float32" not in first
     assert ", but in bfloat16 instead of its float32" in second
     assert half["timings"]["rows_computed"] == 9
-
-
-def test_the_similarities_of_few_models_are_printed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    for count in (3, 10, 11):
-        similarity = (np.eye(count) + np.arange(count) / 100 + np.arange(count)[:, None] / 100).tolist()
-        names = [f"model_{'x' * 20}_{i}" for i in range(count)]
-        document = {"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9}
-        print_score({**document, "pairwise": {"names": names, "biased": similarity}})
-        out = capsys.readouterr().out
-        assert max(map(len, out.partition("mean pairwise")[0].splitlines()), default=0) <= 80
-        shown = [f"{value:.3f}" for row in similarity for value in row]
-        assert sorted(word for word in out.split() if word in shown) == (sorted(shown) if count <= 10 else [])
 
 
 def test_pairs_with_outliers_are_named() -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from headstart.metrics import linear_cka, mean_pairwise_cka, pairwise_cka
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding
-from headstart.metrics.similarity.procrustes import pairwise_procrustes
 
 BOTH = pytest.mark.parametrize("debiased", [False, True])
 GOOD = np.random.default_rng(0).standard_normal((6, 3))
@@ -98,14 +97,6 @@ def test_rows_that_differ_in_the_last_bit_alone_are_refused(kind: type[np.floati
         assert 0 < linear_cka(GOOD, one.astype(np.float64)) <= 1
     # Other columns that are constant do not hide one that is not.
     assert 0 < linear_cka(GOOD, np.hstack([one, GOOD[:, :1].astype(kind)])) <= 1
-
-
-def test_neither_scale_nor_few_rows_make_constants() -> None:
-    # Squares of the first are 0 in float64; measures that do not need them are defined.
-    assert pairwise_procrustes([GOOD, 1e-200 * GOOD])[0][0, 1] == pytest.approx(1)
-    rows = np.ones((1000, 2), dtype=np.float32)
-    rows[7, 1] += 1e-6
-    assert 0 < linear_cka(np.arange(3000).reshape(1000, 3) % 7, rows) <= 1
 
 
 @pytest.mark.parametrize("bad", [np.eye(6), np.eye(6)[:, :1], 3 * np.eye(6) + 100])

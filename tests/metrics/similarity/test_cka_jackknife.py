@@ -49,14 +49,6 @@ def test_both_forms_equal_leaving_out_rows(
         np.testing.assert_array_equal(ends.diagonal(), 1)
 
 
-def test_the_cheaper_form_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [cka_intervals(embeddings(n, 30, 20)).mean for n in (200, 20)]
-    for n, unused, mean in zip((200, 20), ("_without_by_rows", "_without_by_pairs"), expected, strict=True):
-        with monkeypatch.context() as patch:
-            patch.delattr(cka_jackknife, unused)
-            assert cka_intervals(embeddings(n, 30, 20)).mean == mean
-
-
 def test_intervals_hold_the_cka_of_the_population() -> None:
     generator = np.random.default_rng(0)
     maps = [generator.standard_normal((2, 3)), generator.standard_normal((2, 4))]
