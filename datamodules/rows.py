@@ -17,7 +17,7 @@ from headstart.datamodules.row_request import ComputeSettings, NotStoredError, R
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.store.feature_table import COPIED, StoredRows, StoreError, pack
+from headstart.store.feature_table import COPIED, StoredRows, StoreError
 
 # Seconds from which on a computation is summed up in a line.
 WORTH_A_LINE = 5.0
@@ -42,12 +42,12 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
     Raises:
         StoreError: The cache folder cannot be read or written.
         UserError: The network cannot be loaded or run, or a decoding process was killed. Or a picture cannot be read at
-            the moment, or an embedding is not finite or has another width than before.
+            the moment, or an embedding is not finite.
         NotStoredError: Rows are missing and `resources` forbids to compute them.
     """
     if not len(request.pictures):
         raise UserError(f"there are no {resources.title}; give one at least")
-    table, digests = request.table(resources.cache), pack(request.pictures.digests(resources.cache))
+    table, digests = request.table(resources.cache), request.pictures.packed_digests(resources.cache)
     found, computed, began = table.find(digests), 0, time.monotonic()
     for _ in range(ATTEMPTS):
         if not len(found.missing):
@@ -70,10 +70,7 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
         counts = f"{computed:,} rows computed, {len(digests) - computed:,} reused"
         say(f"{resources.title}: {counts}, {computed / seconds:.3g} pictures a second", sys.stderr)
 
-    stored = found.gather(copied)
-    if request.taps:
-        request.require_widths(stored.notes["widths"], resources.cache)
-    return replace(stored, computed=computed)
+    return replace(found.gather(copied), computed=computed)
 
 
 def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: ComputeSettings) -> StoredRows:

@@ -137,13 +137,12 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
 # `shared` is whatever tasks share.
 def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int, gpus: float) -> tuple[Outcome, bytes]:  # noqa: ANN401
     """Perform a task on a machine of the cluster; return how it ended, and what it printed."""
-    host = socket.gethostname()
     if not gpus:
         # Ray would show all of them.
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if not Path(folder).is_dir():
-        error = f"ray: the working folder {folder!r} is not on {host}; put the same files there"
-        return Outcome(task, error=error, is_mistake=True, host=host), b""
+        error = f"ray: the working folder {folder!r} is not on {socket.gethostname()}; put the same files there"
+        return Outcome(task, error=error, is_mistake=True), b""
     # Paths are relative to the command's working folder.
     with TemporaryDirectory(prefix="headstart-") as scratch, chdir(folder), processors(cpus):
         log = Path(scratch) / "log"

@@ -41,7 +41,7 @@ def _list_models(registry: str | None) -> dict[str, str]:
     entries = read_registry(registry_path(registry)).entries.values()
     return {
         each.model_name: f"{each.source}, {each.weights or 'random weights'}, {each.layer}, "
-        f"width {each.output_dim or 'as first measured'}"
+        f"width {each.output_dim or 'of the layer'}"
         for each in entries
     }
 

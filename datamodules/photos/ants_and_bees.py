@@ -2,13 +2,13 @@
 
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
-from headstart.datamodules.photos.photo_source import Photos, SplitSource
+from headstart.datamodules.photos.photo_source import Photos
 
 CLASSES = ("ants", "bees")
 PUBLIC_ZIP = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
 
 
-class AntsAndBees(ZipSource, SplitSource):
+class AntsAndBees(ZipSource):
     """Ants (class 0) and bees (class 1), the hymenoptera photos of PyTorch's tutorial on transfer learning.
 
     `train/` and `val/` or `validation/` each hold `ants/` and `bees/`, as in the public archive.

@@ -9,7 +9,7 @@ from jsonargparse.typing import OpenUnitInterval
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
 from headstart.datamodules.photos.folder_listing import join, read_folder, read_nested
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource, hold_out
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, hold_out
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.seeds import Seed
 
@@ -18,7 +18,7 @@ PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filter
 _FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.[a-z]+", re.IGNORECASE)
 
 
-class CatsAndDogs(ZipSource, SplitSource):
+class CatsAndDogs(ZipSource):
     """Cats (class 0) and dogs (class 1) in one of two layouts, whichever is there.
 
     In the public archive, `train/` and `validation/` each hold `cats/` and `dogs/`. In Kaggle's archive, `train/` holds
@@ -34,7 +34,6 @@ class CatsAndDogs(ZipSource, SplitSource):
     """
 
     name = "cats_and_dogs"
-    validation_fraction: float
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pooch
 from filelock import FileLock, Timeout
 
-from headstart.datamodules.photos.photo_source import PhotoSource
+from headstart.datamodules.photos.photo_source import SplitSource
 from headstart.output.errors import UserError, explain_write_errors, reason_of
 from headstart.store.cache import cache_folder
 
@@ -22,7 +22,7 @@ SILENCE_LIMIT = 60.0
 CHUNK = 2**16
 
 
-class FetchedSource(PhotoSource):
+class FetchedSource(SplitSource):
     """A data set that can be fetched, into a folder that the user names or into the cache folder.
 
     Args:

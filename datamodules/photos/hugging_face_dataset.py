@@ -28,8 +28,6 @@ SAVED = ("dataset_dict.json", "state.json")
 # Type of columns for labels, and names of others that hold them: those in most data sets and in tar shards.
 LABEL = "ClassLabel"
 LABEL_NAMES = ("label", "cls")
-# Python's message where the package reads a text in a tar shard as the number of a class.
-NO_NUMBER = "invalid literal for int()"
 # Types of columns for pictures; the first that there is.
 PICTURES = ("Image", "binary")
 
@@ -137,10 +135,10 @@ class HuggingFaceDataset(SplitSource):
             raise
         # The package's readers raise errors of many kinds.
         except Exception as error:
-            remedy = "give a name on the Hugging Face Hub, a folder, or a format and data_files"
-            if NO_NUMBER in str(error):
-                remedy = "a member .cls is a whole number; name texts .txt, and give label=txt"
-            raise UserError(f"path: {self.path} cannot be loaded ({reason_of(error)}); {remedy}") from error
+            raise UserError(
+                f"path: {self.path} cannot be loaded ({reason_of(error)}); give a name on the Hugging Face Hub, a "
+                "folder, or a format and data_files"
+            ) from error
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
     def _loaded_by(self, datasets: Any) -> Any:  # noqa: ANN401 - a package without types

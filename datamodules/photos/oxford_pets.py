@@ -21,7 +21,7 @@ class OxfordPets(TorchvisionSource):
     def __init__(self, root: str | None = None, download: bool = False) -> None:
         super().__init__("OxfordIIITPet", "datasets", root, download)
 
-    def splits(self) -> tuple[Arguments, Arguments]:
+    def arguments(self) -> tuple[Arguments, Arguments]:
         """Return the arguments of torchvision's class for both splits."""
         train, validation = ({"split": split, "target_types": "binary-category"} for split in ("trainval", "test"))
         return train, validation

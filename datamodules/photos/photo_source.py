@@ -17,7 +17,7 @@ from headstart.datamodules.photos.folder_listing import warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
-from headstart.store.feature_table import HexDigests, pack
+from headstart.store.feature_table import in_hexadecimal, pack
 from headstart.store.file_digests import digest_files
 
 
@@ -41,9 +41,9 @@ class Photos(Pictures):
     def fingerprint(self) -> str:
         """Digest the data set: it changes whenever a photo, its name, its label or their order does."""
         digest = hashlib.sha256("\0".join(self.classes).encode(errors="surrogateescape"))
-        for name, label, content in zip(self.names, self.labels, self.digests(), strict=True):
+        for name, label, content in zip(self.names, self.labels, self.packed_digests(), strict=True):
             # A name that is not valid UTF-8 comes from the file system with surrogates in it.
-            digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + bytes.fromhex(content))
+            digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + content.ljust(32, b"\0"))
         if self.maps is not None:
             digest.update(bytes.fromhex(self.maps.fingerprint()))
         return digest.hexdigest()
@@ -96,7 +96,7 @@ class PictureFiles(Pictures):
         requested = list(indices)
         if missing := [index for index in dict.fromkeys(requested) if not self.known[index]]:
             self.known[missing] = pack(digest_files([self.path(index) for index in missing], cache))
-        return [HexDigests(self.known)[index] for index in requested]
+        return in_hexadecimal(self.known[requested])
 
 
 class PhotoFiles(PictureFiles, Photos):

@@ -5,13 +5,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.dataset_photos import DatasetPhotos, class_names
 from headstart.datamodules.photos.download import FetchedSource
 from headstart.datamodules.photos.folder_listing import require_folder
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, hold_out
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
 
@@ -79,28 +78,22 @@ class TorchvisionSource(FetchedSource):
         self.kind = kind
 
     @abstractmethod
-    def splits(self) -> tuple[Arguments, Arguments | None]:
+    def arguments(self) -> tuple[Arguments, Arguments | None]:
         """Return the arguments of torchvision's class for the training and the validation photos, if there are any."""
 
     @abstractmethod
     def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
         """Return the photos of an opened data set; an OSError where some are missing."""
 
-    def train(self) -> Photos:
-        """List the training photos."""
-        return self._read(self.splits()[0])
-
-    def validation(self) -> Photos:
-        """List the validation photos."""
-        arguments = self.splits()[1]
-        if arguments is None:
-            raise UserError(f"name: torchvision's {self.kind} has no validation split; give validation_fraction")
-        return self._read(arguments)
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """List the photos of torchvision's splits, of which there may be one alone."""
+        train, validation = self.arguments()
+        return self._read(train), None if validation is None else self._read(validation)
 
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""
         try:
-            for arguments in self.splits()[: 1 if self.in_one_archive else 2]:
+            for arguments in self.arguments()[: 1 if self.in_one_archive else 2]:
                 if arguments is not None:
                     self._open(partial, {**arguments, "download": True})
         except (OSError, HTTPException, RuntimeError) as error:
@@ -164,10 +157,10 @@ class TorchvisionDataset(TorchvisionSource):
         Args:
             cache: The cache folder, for a source without a root of its own.
         """
-        self.splits()
+        self.arguments()
         super().prepare(cache)
 
-    def splits(self) -> tuple[Arguments, Arguments | None]:
+    def arguments(self) -> tuple[Arguments, Arguments | None]:
         """Return the arguments of torchvision's class for both splits."""
         if self.name not in SPLITS:
             raise UserError(f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}")
@@ -175,20 +168,6 @@ class TorchvisionDataset(TorchvisionSource):
         if validation is not None and self.validation_fraction is not None:
             raise UserError(f"validation_fraction: torchvision's {self.name} has a split of its own; leave it out")
         return train, validation
-
-    def train(self) -> Photos:
-        """List the training photos, without those that are held out."""
-        photos = super().train()
-        return photos if self.validation_fraction is None else self._split(photos, held=False)
-
-    def validation(self) -> Photos:
-        """List the validation photos: those of torchvision's split, or those that are held out."""
-        return super().validation() if self.validation_fraction is None else self._split(super().train(), held=True)
-
-    def _split(self, photos: Photos, held: bool) -> Photos:
-        assert self.validation_fraction is not None
-        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
-        return photos.subset(np.flatnonzero(chosen == held))
 
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""

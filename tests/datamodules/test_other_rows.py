@@ -81,7 +81,7 @@ def test_tables_are_named_by_all_that_rows_depend_on(photos: Photos, monkeypatch
     others.append(replace(request, pictures=Stimuli(photos.names, paths)))
     assert len({table, *(digest_of(each.key) for each in others)}) == len(others) + 1
 
-    # The normalisation is not part of prepared pictures.
+    # The normalisation is no part of prepared pictures.
     assert digest_of(RowRequest(photos, replace(SMALL, mean=(0.0, 0.0, 0.0))).key) == pixels
     for package in ("torch", "torchvision", "pillow"):
         monkeypatch.setattr(row_request, "version", lambda name, p=package: "another" if name == p else version(name))

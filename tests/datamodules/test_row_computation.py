@@ -70,7 +70,7 @@ def network_of(computer: RowComputer) -> nn.Module:
 
 def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({photos.read(i).size for i in range(24)}) > 3
-    for resize, crop, passes, workers in ((32, 32, 1, 0), (40, 32, 5, 2), (64, 48, 24, 0), (64, 48, 50, 2)):
+    for resize, crop, passes, workers in ((32, 32, 1, 0), (64, 48, 50, 2)):
         monkeypatch.setattr(row_computation, "pass_size", lambda side, kind, passes=passes: passes)
         prepared = Preprocessing(resize, crop)
         spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, prepared).network(seed=0)

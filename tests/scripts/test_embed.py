@@ -18,12 +18,10 @@ from safetensors import safe_open
 import headstart
 from headstart.__main__ import main
 from headstart.datamodules import DrawnPets
-from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
 from headstart.scripts import feature_files
-from headstart.scripts.embed import find_root
 from headstart.scripts.feature_files import SUFFIXES, FeatureColumns
 from headstart.store.feature_table import StoredRows
 from headstart.tests.material.mistakes import error_line
@@ -118,26 +116,6 @@ def test_a_second_call_computes_nothing(capsys: pytest.CaptureFixture[str], monk
     DrawnPets(train_size=8, validation_size=2).train().read(7).save("pictures/b/11.png")
     run("--export=out.npz")
     assert "7 pictures: 1 computed, 6 reused" in capsys.readouterr().out
-
-
-def test_pictures_outside_of_folders_have_no_class(tmp_path: Path) -> None:
-    Path("pictures/=a/1.png").rename("pictures/top.png")
-    run("--export=out.npz")
-    _, columns, about = read(tmp_path / "out.npz")
-    assert (set(columns["label"]), set(columns["class"]), about["classes"]) == ({-1}, {""}, [])
-
-
-def test_names_are_relative_to_what_was_given(tmp_path: Path) -> None:
-    given = {
-        "pictures": NAMES,
-        "pictures/b/": [Path(name).name for name in NAMES[2:]],
-        "pictures/b/10.png": ["10.png"],
-        "list.csv": ["pictures/b/10.png", f"{tmp_path}/pictures/=a/1.png"],
-    }
-    Path("list.csv").write_text("\n".join(["path", *given["list.csv"]]))
-    for pictures, names in given.items():
-        listed = read_pictures(pictures)
-        assert [name.removeprefix(find_root(pictures)) for name in listed.names] == [*names], pictures
 
 
 def test_files_that_are_left_out_are_reported(capsys: pytest.CaptureFixture[str]) -> None:

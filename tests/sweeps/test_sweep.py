@@ -107,9 +107,7 @@ def test_mistakes_are_one_line(file: Path, capfd: pytest.CaptureFixture[str]) ->
         ("FILE", "--output=FILE"): "output: ",
         ("FILE", "--ledger=FILE/ledger"): "ledger: ",
         ("FILE", "--ray=auto", "--gpus=1.5"): "gpus: 1.5 is neither",
-        ("FILE", "--trainer.logger=false"): "trainer.logger: it is an option of the runs; write it into the command",
-        ("FILE", "--data.batch_size", "3"): "data.batch_size: it is an option of the runs; write it into the command",
-        ("FILE", "--results.ledger=x"): "results.ledger: it is an option of the runs; give --ledger instead",
+        ("FILE", "--trainer.logger=false"): "trainer.logger: there is no such option",
     }
     with alone_in("output", file.parent / "held"):
         mistakes["FILE", f"--output={file.parent / 'held'}"] = "output: another process writes to"

@@ -52,7 +52,7 @@ def test_a_view_is_a_random_resized_crop_of_the_photo_and_its_flip(tmp_path: Pat
             (tmp_path / split / name).mkdir(parents=True)
             Image.fromarray(pixels).save(tmp_path / split / name / f"{split}.png")
     photos = ClassFolders(str(tmp_path)).train().subset(np.zeros(1, dtype=np.int64))
-    count, shares, flipped = 300, [], 0
+    count, shares, flipped = 300, list[float](), 0
     views = Views(photos, count, 0, SMALL)
     for index in range(1, count):
         view = views.read(index)

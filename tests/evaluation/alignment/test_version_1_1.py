@@ -2,25 +2,14 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headstart.tests.material.arena import ENTRIES, Arena, make_entry
+from headstart.tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 MAY_BE_LEFT_OUT = ("input_size", "output_dim")
-
-# No digest sees a module whose name is computed.
-MODULE = """
-from pathlib import Path
-from torch import nn
-
-def network():
-    width = int(Path(__file__).with_name("width.txt").read_text())
-    return nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, width))
-"""
 
 
 def shortened(entry: dict[str, Any], *fields: str) -> dict[str, Any]:
@@ -34,44 +23,6 @@ def test_without_output_dim_the_layers_output_is_taken(arena: Arena) -> None:
     whole = arena.score(arena.blue(*MODELS[:2]))
     assert short["pairwise"] == whole["pairwise"]
     assert short["digests"]["weights"] == whole["digests"]["weights"]
-
-
-@pytest.fixture
-def custom(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Write a registry with a network whose width is in a file that no digest sees."""
-    monkeypatch.syspath_prepend(arena.folder)
-    arena.write("mine.py", MODULE)
-    entry = make_entry("mine", "2", "flatten", 4, source="custom", model_parameters={"name": "mine.network"})
-    arena.write("registry.json", [*ENTRIES[:1], shortened(entry, "output_dim")])
-
-    def set_width(width: int) -> None:
-        arena.write("width.txt", str(width))
-
-    return set_width
-
-
-def test_measured_width_is_held_to(arena: Arena, custom: Callable[[int], None], refused: Callable[..., str]) -> None:
-    allowed = "--extraction.allow_modules=[mine]"
-    custom(5)
-    arena.score(arena.red([0, 1, 2]), allowed)
-    custom(7)
-    text = refused(lambda: arena.score(arena.red([5, 6, 7]), allowed))
-    assert "model 'mine': layer '2' gives 7 columns, and gave 5 when its output_dim" in text
-    entry = make_entry("mine", "2", "flatten", 7, source="custom", model_parameters={"name": "mine.network"})
-    arena.write("registry.json", [*ENTRIES[:1], entry])
-    arena.score(arena.red([5, 6, 7]), allowed)
-
-
-def test_widths_that_cannot_be_kept(
-    arena: Arena, custom: Callable[[int], None], refused: Callable[..., str], tmp_path: Path
-) -> None:
-    custom(5)
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "measured_widths").write_text("")
-    options = ["--extraction.allow_modules=[mine]", f"--extraction.cache_dir={tmp_path / 'cache'}"]
-    text = refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
-    assert "extraction.cache_dir: " in text
-    assert "measured_widths' cannot be written (File exists); choose another folder" in text
 
 
 def test_submission_that_names_layers(arena: Arena) -> None:
