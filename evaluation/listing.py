@@ -94,7 +94,7 @@ def _first_line(module: str, name: str) -> str:
     """Read the first line of a docstring from the source, of which only the packages above it are imported.
 
     Args:
-        module: The module, such as `headstart.datamodules.photos.cats_and_dogs`.
+        module: The module, such as `headstart.datamodules.photos.public_archives`.
         name: A function or class that it defines.
     """
     spec = find_spec(module)

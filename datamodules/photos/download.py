@@ -2,8 +2,6 @@
 
 import logging
 import shutil
-import zipfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -63,38 +61,6 @@ class FetchedSource(SplitSource):
     @abstractmethod
     def fill(self, partial: Path) -> Path:
         """Fetch the data set into a temporary folder, and return the folder in there that holds it."""
-
-
-class ZipSource(FetchedSource):
-    """A data set in a zip archive.
-
-    Args:
-        root: The folder that the user names, if any.
-        inside: Path in the cache folder that is used otherwise.
-        download: Whether the data set is fetched where its folder is missing or empty.
-        url: Address of the archive.
-        sha256: SHA-256 of the archive, hexadecimal; None for any.
-    """
-
-    def __init__(self, root: str | None, inside: str, download: bool, url: str, sha256: str | None) -> None:
-        super().__init__(root, inside, download)
-        self.url = url
-        self.sha256 = sha256
-
-    def fill(self, partial: Path) -> Path:
-        """Download the archive and unpack it."""
-        archive, unpacked = partial / "archive.zip", partial / "unpacked"
-        download(self.url, archive, self.sha256)
-        try:
-            with zipfile.ZipFile(archive) as file:
-                # Every member is read to its end, where its checksum is compared, and none is written elsewhere or as a
-                # link, whatever it is called.
-                file.extractall(unpacked)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-            raise UserError(
-                f"url: {self.url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
-            ) from error
-        return unpacked
 
 
 def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:

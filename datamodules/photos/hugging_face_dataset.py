@@ -19,7 +19,7 @@ from headstart.datamodules.photos.hugging_face_files import (
     require_all_used,
 )
 from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos, read_labels
-from headstart.datamodules.photos.photo_source import Photos, SplitSource
+from headstart.datamodules.photos.photo_source import Photos, SplitSource, require_same_classes
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
 
@@ -103,11 +103,8 @@ class HuggingFaceDataset(SplitSource):
         named = self.validation_split
         validation = self._first_labelled() if named is None else self._photos("validation_split", named)
 
-        if validation is not None and validation.classes != train.classes:
-            raise UserError(
-                f"label: the classes of the validation split are {', '.join(validation.classes)}, and those of the "
-                f"training split {', '.join(train.classes)}; they must be the same"
-            )
+        if validation is not None:
+            require_same_classes("label", train, validation)
         return train, validation
 
     def pictures(self) -> Photos:

@@ -231,6 +231,15 @@ class SplitSource(PhotoSource):
         return photos.subset(np.flatnonzero(chosen == held))
 
 
+def require_same_classes(option: str, train: Photos, validation: Photos) -> None:
+    """Raise a UserError, which names an option, if the splits have different classes."""
+    if train.classes != validation.classes:
+        raise UserError(
+            f"{option}: the classes of the validation photos are {', '.join(validation.classes)}, and those of the "
+            f"training photos {', '.join(train.classes)}; they must be the same"
+        )
+
+
 def hold_out(
     names: Sequence[str], labels: NDArray[np.int64], classes: Sequence[str], fraction: float, seed: int
 ) -> NDArray[np.bool_]:

@@ -151,15 +151,6 @@ class TorchvisionDataset(TorchvisionSource):
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
-    def prepare(self, cache: Path | None = None) -> None:
-        """Download the data set, if that is asked for and the root is missing or empty.
-
-        Args:
-            cache: The cache folder, for a source without a root of its own.
-        """
-        self.arguments()
-        super().prepare(cache)
-
     def arguments(self) -> tuple[Arguments, Arguments | None]:
         """Return the arguments of torchvision's class for both splits."""
         if self.name not in SPLITS:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.datamodules import mapped_samples, photo_batches, sample_stream
+from headstart.datamodules import mapped_samples, sample_stream
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.mapped_samples import MappedSamples, Rows
 from headstart.datamodules.photo_stream import PhotoStream
-from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.rows import find
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.store.gathered_rows import GatheredRows
-from headstart.tests.datamodules.conftest import TINY
 
 SetUp = Callable[..., SampleStream]
 
@@ -89,21 +86,3 @@ def test_mapped_samples_are_fed_as_those_in_memory(
         assert expected[0].stride() == batch[0].stride()
     assert loaded.decisive() == mapped.decisive()
     assert torch.equal(loaded.validation_inputs, mapped.validation_inputs)
-
-
-def test_plain_training_is_fed_mapped_samples_alike(photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    batches = []
-    for limit in (2**30, 0):
-        monkeypatch.setattr(mapped_samples, "LOADED", limit)
-        fed = photo_batches.TargetBatches(
-            photos=ClassFolders(str(photo_folder)), backbone=TINY, selection_share=0.2, num_workers=0, batch_size=5
-        )
-        fed.trainer = SimpleNamespace()  # type: ignore[assignment]
-        fed.setup("fit")
-        assert TINY.preprocessing is not None
-        fed.load_photos(TINY.preprocessing, torch.device("cpu"))
-        fed.select()
-        loaders = fed.train_dataloader(), *map(fed.evaluation_dataloader, fed.evaluated)
-        batches.append([part for loader in loaders for batch in loader for part in batch])
-    assert len(batches[0]) == len(batches[1])
-    assert all(map(torch.equal, *batches))

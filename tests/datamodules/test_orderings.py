@@ -41,9 +41,9 @@ def test_classes_of_a_block_come_in_any_order() -> None:
     labels = np.repeat(np.arange(3), [200, 2000, 200])
     blocks = labels[balanced_ordering(labels, 0, 0)].reshape(-1, 3)
     # Each of the 6 orders in about 33 of 200 blocks, a large class not sooner than others.
-    _, found = np.unique(blocks, axis=0, return_counts=True)
-    assert len(found) == 6
-    assert found.min() > 15
+    _, counts = np.unique(blocks, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert counts.min() > 15
     assert not np.array_equal(blocks, labels[balanced_ordering(labels, 1, 0)].reshape(-1, 3))
     assert not np.array_equal(blocks, labels[balanced_ordering(labels, 0, 1)].reshape(-1, 3))
 

@@ -1,5 +1,6 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,18 +29,6 @@ ALL = range(7)
 PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 
 
-class Network(nn.Module):
-    """Flattens a photo; the dropout before shows whether the network is in evaluation mode."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))
-
-    def forward(self, photos: torch.Tensor) -> torch.Tensor:
-        rows: torch.Tensor = self.layer(photos)
-        return rows
-
-
 @pytest.fixture
 def pictures(tmp_path: Path) -> Stimuli:
     generator = np.random.default_rng(0)
@@ -52,7 +41,8 @@ def pictures(tmp_path: Path) -> Stimuli:
 @pytest.fixture
 def make_computer(pictures: Stimuli) -> MakeComputer:
     torch.manual_seed(0)
-    network = Network()
+    # The dropout shows whether the network is in evaluation mode.
+    network = nn.Sequential(OrderedDict(layer=nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))))
 
     def make() -> RowComputer:
         layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headstart.datamodules.photos import download
-from headstart.datamodules.photos.ants_and_bees import AntsAndBees
+from headstart.datamodules.photos.public_archives import AntsAndBees
 from headstart.tests.material.file_servers import FileServer, serve_files
 from headstart.tests.material.photo_folders import refusal
 

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -50,16 +49,6 @@ def in_parquet(root: Path) -> str:
     return str(root / "a.parquet")
 
 
-def on_disk(root: Path) -> str:
-    features = datasets.Features({"image": datasets.Image()})
-    splits = {
-        split: datasets.Dataset.from_dict({"image": [{"bytes": png(red), "path": None} for red in reds]}, features)
-        for split, reds in (("train", REDS[:4]), ("test", REDS[4:]))
-    }
-    datasets.DatasetDict(splits).save_to_disk(str(root / "saved"))
-    return str(root / "saved")
-
-
 FORMS: dict[str, Callable[[Path], object]] = {
     "a folder": in_folder,
     "a list": lambda root: write_all(root / "pictures"),
@@ -68,7 +57,6 @@ FORMS: dict[str, Callable[[Path], object]] = {
     "shards": in_shards,
     "a list of shards": lambda root: [in_shards(root).replace("*", str(shard)) for shard in range(2)],
     "Parquet by its Path": lambda root: Path(in_parquet(root)),
-    "a data set on disk": on_disk,
 }
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 import torchvision
-from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.class_subset import ClassSubset
@@ -42,32 +41,20 @@ def lay_out_satellite(root: Path) -> None:
             save(root / "eurosat" / "2750" / kind / f"{kind}_{number}.jpg", 80 * index + number)
 
 
-def write_numbers(folder: Path, labels: dict[str, NDArray[np.uint8]]) -> None:
-    """Write pictures with labels as MNIST has them, by the beginning of the names of their files."""
+def lay_out_digits(root: Path) -> None:
+    folder = root / "MNIST" / "raw"
     folder.mkdir(parents=True)
-    for name, numbers in labels.items():
-        images = np.random.default_rng(len(numbers)).integers(0, 256, (len(numbers), 4, 4), np.uint8)
-        for kind, array in (("labels-idx1", numbers), ("images-idx3", images)):
+    for name, count in (("train", 6), ("t10k", 3)):
+        images = np.random.default_rng(count).integers(0, 256, (count, 4, 4), np.uint8)
+        for kind, array in (("labels-idx1", np.arange(count, dtype=np.uint8)[::-1]), ("images-idx3", images)):
             header = struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
             (folder / f"{name}-{kind}-ubyte").write_bytes(header + array.tobytes())
-
-
-def lay_out_digits(root: Path) -> None:
-    labels = {name: np.arange(count, dtype=np.uint8)[::-1] for name, count in (("train", 6), ("t10k", 3))}
-    write_numbers(root / "MNIST" / "raw", labels)
-
-
-def lay_out_letters(root: Path) -> None:
-    sizes = {"emnist-balanced-train": 6, "emnist-balanced-test": 3}
-    labels = {name: np.arange(40, 40 + count, dtype=np.uint8) for name, count in sizes.items()}
-    write_numbers(root / "EMNIST" / "raw", labels)
 
 
 LAYOUTS: dict[str, Callable[[Path], None]] = {
     "Food101": lay_out_food,
     "EuroSAT": lay_out_satellite,
     "MNIST": lay_out_digits,
-    "EMNIST": lay_out_letters,
 }
 
 
@@ -142,7 +129,7 @@ def test_mistakes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     unknown = TorchvisionDataset("FakeData")
     start = "name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, "
-    refusal(unknown.prepare, unknown.train, unknown.validation, start=start)
+    refusal(unknown.train, unknown.validation, start=start)
     start = f"root: there is no folder {tmp_path / 'cache' / 'datasets' / 'torchvision' / 'CIFAR10'}; "
     assert refusal(TorchvisionDataset("CIFAR10").train, start=start).endswith("download=true")
     refusal(TorchvisionDataset("CIFAR10", str(tmp_path)).train, start="root: torchvision finds no complete CIFAR10")
