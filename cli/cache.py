@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from jsonargparse.typing import NonNegativeFloat
 
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.printable import print_lines, say
@@ -47,9 +46,7 @@ class Entry:
     content: str
 
 
-def cache(
-    remove: str | list[str] | None = None, older_than: NonNegativeFloat = 0.0, cache_dir: str | None = None
-) -> list[Entry]:
+def cache(remove: str | list[str] | None = None, cache_dir: str | None = None) -> list[Entry]:
     """Show what is stored on this machine, or remove some of it.
 
     Removed features are computed again when they are needed, and removed downloads are fetched again. Do not remove a
@@ -57,7 +54,6 @@ def cache(
 
     Args:
         remove: Names or kinds to remove: features, downloads.
-        older_than: Show or remove only what was last used or written at least this many days ago.
         cache_dir: Folder of the cache. The default is the environment variable HEADSTART_CACHE, or else a folder in the
             user's cache directory.
 
@@ -69,12 +65,11 @@ def cache(
     """
     folder = cache_folder(cache_dir)
     entries = sorted(_entries(folder), key=lambda entry: ([*FOLDERS].index(entry.kind), -entry.size))
-    named = entries if remove is None else _choose(entries, [remove] if isinstance(remove, str) else remove)
-    chosen = [entry for entry in named if not older_than or entry.used < time.time() - older_than * DAY]
     if remove is None:
-        _show(chosen, folder)
-        return chosen
+        _show(entries, folder)
+        return entries
 
+    chosen = _choose(entries, [remove] if isinstance(remove, str) else remove)
     for entry in chosen:
         _require_idle(entry)
     for entry in chosen:

@@ -20,9 +20,6 @@ SETTLED_NANOSECONDS = 2 * 10**9
 SPAN = 16_384
 PART = 256
 PARTS = 64
-# Files that are tried first, and the time of each within which no threads are used.
-PROBED = 4
-FAST_SECONDS = 50e-6
 
 Item = TypeVar("Item")
 
@@ -69,15 +66,8 @@ def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecu
 
 def _map(pool: ThreadPoolExecutor, function: Callable[[str], str], paths: Sequence[str]) -> dict[str, str]:
     """Return what a function returns for files, by path; each task of the pool is of many files."""
-    probed, others = paths[:PROBED], paths[PROBED:]
-    began = time.perf_counter()
-    results = list(map(function, probed))
-    # Threads wait side by side for a disk; with tiny files they only wait for each other.
-    if time.perf_counter() - began < FAST_SECONDS * len(probed):
-        results += map(function, others)
-    else:
-        parts = _parts(others, max(1, min(PART, len(others) // PARTS)))
-        results += chain.from_iterable(pool.map(lambda part: list(map(function, part)), parts))
+    parts = _parts(paths, max(1, min(PART, len(paths) // PARTS)))
+    results = chain.from_iterable(pool.map(lambda part: list(map(function, part)), parts))
     return dict(zip(paths, results, strict=True))
 
 

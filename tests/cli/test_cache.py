@@ -1,7 +1,5 @@
 """`headstart cache`: what is shown is what lies there, and what is removed is gone."""
 
-import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,6 @@ from headstart.__main__ import main
 from headstart.cli.cache import Entry, cache
 from headstart.datamodules import DrawnPets
 from headstart.store.cache import cache_folder
-
-DAY = 24 * 3600
 
 
 @pytest.fixture
@@ -35,16 +31,6 @@ def features() -> list[Entry]:
 
 def size_of(path: Path) -> int:
     return sum(each.lstat().st_size for each in (path, *path.rglob("*")))
-
-
-def test_removed_by_age(stored: Path) -> None:
-    old, young = features()
-    for path in (old.path, *old.path.rglob("*")):
-        os.utime(path, (time.time() - 40 * DAY,) * 2)
-    assert [entry.path for entry in cache(older_than=30)] == [old.path]
-    assert [entry.path for entry in cache(remove=["features"], older_than=30)] == [old.path]
-    assert young.path.exists()
-    assert not old.path.exists()
 
 
 def test_entries_in_use_stay(stored: Path) -> None:

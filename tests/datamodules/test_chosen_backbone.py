@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import save_file
 
 from headstart.contract.documents import read_registry
-from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.rows import find
 from headstart.datamodules.sample_stream import SampleStream
@@ -108,12 +107,3 @@ def test_mistakes(set_up: SetUp, registry: Path) -> None:
     (registry.parent / "narrow.safetensors").unlink()
     with pytest.raises(UserError, match=r"^data\.backbone: model 'from file': weights: there is no file '.*narrow"):
         set_up(FeatureStream, backbone=BackboneSpec("from file", registry=str(registry)))
-
-
-def test_registry_that_comes_with_the_suite_is_found_from_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shipped = "configs/registry/embedded.json"
-    network, _ = read_network(BackboneSpec("drawn_objects", registry=shipped), shipped, seed=0)
-    assert network.identity["weights"].keys() == {"file"}

@@ -12,7 +12,6 @@ from torch import Tensor
 from headstart.datamodules.orderings import sample_ordering, sample_views
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.row_computation import FrozenNetwork, RowComputer
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -69,32 +68,6 @@ def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(set_up: SetUp, bou
         result = features(stream, inputs)
         assert (result - expected).norm() < {"float32": 1e-5, "bfloat16": 2e-2}[precision] * expected.norm()
         assert torch.equal(stream.train_labels, streams["all", "float32"].train_labels)
-
-
-@pytest.mark.slow
-def test_activations_are_computed_once_for_each_boundary_and_precision(
-    set_up: SetUp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed: list[int] = []
-    start = RowComputer._start
-
-    def count(self: RowComputer, frozen: FrozenNetwork, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        # One black picture shows how large a row is.
-        computed.append(len(pixels) - (len(pixels) == 1))
-        return start(self, frozen, pixels)
-
-    monkeypatch.setattr(RowComputer, "_start", count)
-    for options, expected in (
-        ({}, 36),
-        ({}, 0),
-        ({"max_samples": 10, "batch_size": 2, "dropout": True}, 0),
-        ({"precision": "bfloat16"}, 36),
-        ({"trainable_from": "features.17"}, 36),
-        ({"seed": 1}, 36),
-    ):
-        computed.clear()
-        set_up(PhotoStream, **{"trainable_from": "features.14", "precision": "float32", **options})
-        assert sum(computed) == expected, options
 
 
 def test_untrainable_networks_are_reported_before_photos_are_decoded(

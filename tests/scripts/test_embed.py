@@ -147,9 +147,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 MISTAKES: dict[tuple[str, ...], str] = {
     ("--export=out.csv",): "export: 'out.csv' is given; endings are .npz, .safetensors, .parquet",
     ("--ray=auto", "--device=cuda"): "precision: the best one on cuda of the cluster is not known here",
-    ("--workers=2", "--ray=auto"): "ray: tasks run in workers of this machine or on a cluster",
     ("--backbone.name=resnet19",): "backbone.name: 'resnet19' given",
-    ("--export=pictures/b/10.png/out.npz",): "export: 'pictures/b/10.png' cannot be",
     ("--device=mps",): "device: torch cannot use mps on this machine; choose another",
     ("--export=out.parquet",): "export: .parquet needs pyarrow; pip install 'headstart[datasets]'",
 }

@@ -45,8 +45,8 @@ def table(tmp_path: Path) -> FeatureTable:
 def test_any_rows_are_found_in_any_parts(table: FeatureTable, tmp_path: Path) -> None:
     random, stored = np.random.default_rng(0), set[bytes]()
     assert table.find(ALL[:3]).missing.tolist() == [0, 1, 2]
-    for start in range(0, 150, 30):
-        digests = ALL[start : start + 30]
+    for start in range(0, 150, 50):
+        digests = ALL[start : start + 50]
         write(table, digests, {4: f"broken {start}"})
         stored.update(digests.tolist())
         for reader in (table, FeatureTable(tmp_path, KEY)):
@@ -60,7 +60,7 @@ def test_any_rows_are_found_in_any_parts(table: FeatureTable, tmp_path: Path) ->
                 result = reader.find(there).gather(copied)
                 assert np.array_equal(np.asarray(result.rows), rows_of(there))
                 assert result.notes == NOTES
-                broken = {ALL[first + 4]: f"broken {first}" for first in range(0, start + 1, 30)}
+                broken = {ALL[first + 4]: f"broken {first}" for first in range(0, start + 1, 50)}
                 expected = {index: broken[each] for index, each in enumerate(there) if each in broken}
                 assert result.remarks == expected
                 assert list(result.remarks) == sorted(expected)

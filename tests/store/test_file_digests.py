@@ -110,3 +110,18 @@ def test_many_files_are_stored_span_by_span(tmp_path: Path, read: list[str], mon
     read.clear()
     assert digest_files(many[::-1], tmp_path) == expected(many[::-1])
     assert len(read) == 150
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_stored(
+    files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changing(path: str) -> str:
+        digest = digest_file(path)
+        write(Path(path), "another.png")
+        return digest
+
+    with monkeypatch.context() as patched:
+        patched.setattr(file_digests, "digest_file", changing)
+        assert digest_files(files, tmp_path) != expected(files)
+    assert digest_files(files, tmp_path) == expected(files)
+    assert len(read) == len(files)

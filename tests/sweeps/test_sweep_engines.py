@@ -97,15 +97,14 @@ def test_a_source_that_would_be_registered_elsewhere_is_refused(photo_folder: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["features", "fine tuning", "target accuracies"])
 def test_every_engine_gives_the_same(kind: str, tmp_path: Path, photo_folder: Path, cluster: Any) -> None:
-    if kind == "features":
-        file = write(tmp_path, [*list_options(photo_folder), "--results.per_class=true"])
-    elif kind == "fine tuning":
-        orderings = {"data__first_ordering": {"values": [0, 1]}, "data__orderings": {"value": 1}}
-        file = write(tmp_path, FINE_TUNING, **orderings)
-    else:
-        target = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
-        widths = {"data__backbone__model_args__width_mult": {"values": [0.25, 0.35]}}
-        file = write(tmp_path, [*target, "--trainer.max_epochs=1", "--data.orderings=2"], **widths)
+    orderings = {"data__first_ordering": {"values": [0, 1]}, "data__orderings": {"value": 1}}
+    target = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
+    widths = {"data__backbone__model_args__width_mult": {"values": [0.25, 0.35]}}
+    file = {
+        "features": lambda: write(tmp_path, [*list_options(photo_folder), "--results.per_class=true"]),
+        "fine tuning": lambda: write(tmp_path, FINE_TUNING, **orderings),
+        "target accuracies": lambda: write(tmp_path, [*target, "--trainer.max_epochs=1"], **widths),
+    }[kind]()
     rows = run(file, tmp_path / "serial")
     assert traces(tmp_path / "serial")
     for name, option in (("workers", "--workers=2"), ("ray", f"--ray={cluster.address}")):

@@ -120,16 +120,3 @@ def test_pascal_voc(tmp_path: Path) -> None:
     classes = source.train().classes
     assert (classes[0], classes[15], len(classes)) == ("background", "person", 21)
     np.testing.assert_array_equal(read(source.validation())[0][..., 2], labels(0, 21))
-
-
-def test_trimaps_of_pets(tmp_path: Path) -> None:
-    base = tmp_path / "oxford-iiit-pet"
-    write(base / "images" / "Abyssinian_1.jpg", photo(0))
-    trimap = labels(0) + np.uint8(1)
-    write(base / "annotations" / "trimaps" / "Abyssinian_1.png", trimap)
-    for split in ("trainval", "test"):
-        (base / "annotations" / f"{split}.txt").write_text("Abyssinian_1 1 1 1\n")
-    train = TorchvisionSegmentation("OxfordIIITPet", str(tmp_path)).train()
-    assert train.classes == ("background", "pet")
-    [maps] = read(train)
-    np.testing.assert_array_equal(maps[..., 0], np.select([trimap == 1, trimap == 2], [1, 0], 255))

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 from torchvision.datasets import OxfordIIITPet
 
-from headstart.datamodules.photos.oxford_pets import OxfordPets
+from headstart.datamodules import OxfordPets, TorchvisionSegmentation
 from headstart.tests.material.photo_folders import refusal
 
 SPLITS = {
@@ -47,10 +48,18 @@ def test_missing_or_incomplete(tmp_path: Path) -> None:
     source.prepare()
     assert "download=true" in refusal(source.train, start="root: there is no folder ")
     lay_out(tmp_path / "oxford-iiit-pet")
-    for part in ("annotations", "images/Bengal_2.jpg"):
-        path = tmp_path / "oxford-iiit-pet" / part
-        path.rename(tmp_path / "elsewhere")
-        message = refusal(source.train, start="root: torchvision finds no complete OxfordIIITPet in ")
-        assert "download=true" in message
-        (tmp_path / "elsewhere").rename(path)
-    assert len(source.train()) == 3
+    (tmp_path / "oxford-iiit-pet" / "images" / "Bengal_2.jpg").unlink()
+    assert "download=true" in refusal(source.train, start="root: torchvision finds no complete OxfordIIITPet in ")
+
+
+def test_trimaps(tmp_path: Path) -> None:
+    lay_out(tmp_path / "oxford-iiit-pet")
+    trimap = np.random.default_rng(0).integers(1, 4, size=(9, 12), dtype=np.uint8)
+    for split in SPLITS.values():
+        for photo in split:
+            Image.fromarray(trimap).save(tmp_path / "oxford-iiit-pet/annotations/trimaps" / f"{photo[0]}.png")
+    train = TorchvisionSegmentation("OxfordIIITPet", str(tmp_path)).train()
+    assert train.classes == ("background", "pet")
+    assert train.maps is not None
+    labels = np.asarray(train.maps.read(0))[..., 0]
+    np.testing.assert_array_equal(labels, np.select([trimap == 1, trimap == 2], [1, 0], 255))

@@ -11,10 +11,6 @@ from headstart.datamodules.photos.stimuli import Stimuli
 
 
 def test_formats_and_shapes(tmp_path: Path) -> None:
-    for name in ("picture.jpg", "picture.png", "picture.webp", "picture.bmp", "picture.gif"):
-        Image.new("RGB", (9, 5), (200, 30, 90)).save(tmp_path / name)
-        assert Stimuli([name], [tmp_path / name]).read(0).size == (9, 5)
-
     path = tmp_path / "picture.png"
     for size, is_allowed in (((1, 100), True), ((500, 5), True), ((1, 101), False), ((501, 5), False)):
         Image.new("RGB", size).save(path)
