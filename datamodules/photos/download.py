@@ -10,7 +10,7 @@ import pooch
 from filelock import FileLock, Timeout
 
 from headstart.datamodules.photos.photo_source import SplitSource
-from headstart.output.errors import UserError, explain_write_errors, reason_of
+from headstart.output.errors import UserError, chain_of, explain_write_errors, reason_of
 from headstart.store.cache import cache_folder
 
 log = logging.getLogger(__name__)
@@ -129,15 +129,10 @@ def download(url: str, path: Path, sha256: str | None, otherwise: str = "set roo
     try:
         pooch.retrieve(url, known_hash, path.name, path.parent, downloader=downloader)
     except OSError as error:
-        raise UserError(f"download: {url} cannot be fetched ({reason_of(_first(error))}); {otherwise}") from error
+        # The first error of the chain has the shortest message.
+        *_, first = chain_of(error)
+        raise UserError(f"download: {url} cannot be fetched ({reason_of(first)}); {otherwise}") from error
     except ValueError as error:
         raise UserError(
             f"sha256: {url} holds another file than the one with {sha256}; give its own, or {otherwise}"
         ) from error
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first error of a chain, which has the shortest message."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return error

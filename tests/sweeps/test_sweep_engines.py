@@ -76,7 +76,7 @@ def test_what_is_sent_replaces_a_folder_without_links(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "old").touch()
     # A killed command leaves this.
-    (tmp_path / ".incoming" / "new").mkdir(parents=True)
+    (tmp_path / ".here" / "new").mkdir(parents=True)
     unpack(pack(tmp_path / "there"), tmp_path / "here")
     assert {path.name for path in (tmp_path / "here").rglob("*")} == {"wandb", "results.json"}
     assert {path.name for path in tmp_path.iterdir()} == {"here", "there"}
