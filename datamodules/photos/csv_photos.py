@@ -74,7 +74,9 @@ class CsvPhotos(SplitSource):
             ) from error
 
         # A tab before a field keeps its quotes.
-        table = table.rename(columns=str.strip).apply(lambda column: column.str.strip().str.replace(QUOTED, r"\1"))
+        table = table.rename(columns=str.strip).apply(
+            lambda column: column.str.strip().str.replace(QUOTED, r"\1", regex=True)
+        )
         columns = list(table.columns)
         if not {*needed} <= {*columns} <= {*COLUMNS}:
             optional = [name for name in COLUMNS if name not in needed]

@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.output.errors import UserError
 
 # Groups, and names of each, that a message lists.
 QUOTED = 5
@@ -86,15 +85,6 @@ def count_once(photos: Photos, cache: Path | None = None, without: Collection[in
     )
     kept = once.index.to_numpy()
     return CountedOnce(photos if len(kept) == len(photos) else photos.subset(kept), kept, repeated, several)
-
-
-def require_none(duplicates: Sequence[Sequence[str]]) -> None:
-    """Check that there are no duplicates; a UserError names the first of them."""
-    if duplicates:
-        raise UserError(
-            f"data.photos: {len(duplicates)} photos are in both splits or in two classes: {quote(duplicates, ' = ')}; "
-            "remove them, or keep them with data.on_duplicates=keep"
-        )
 
 
 def quote(groups: Sequence[Sequence[str]], sign: str) -> str:

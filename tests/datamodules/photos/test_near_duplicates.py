@@ -13,7 +13,7 @@ from torch import Tensor
 from headstart.datamodules import DrawnPets
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.photos import near_duplicates
-from headstart.datamodules.photos.near_duplicates import find_near_duplicates, thumbnails
+from headstart.datamodules.photos.near_duplicates import find_alike, thumbnails
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.tests.material.prepared_pictures import stack
@@ -51,9 +51,9 @@ def test_changed_copies_are_found_and_nothing_else(monkeypatch: pytest.MonkeyPat
     for number, change in enumerate(CHANGES.values()):
         validation[7 + number] = change(train[31 - number])
     pairs = [(31 - number, 7 + number) for number in range(len(CHANGES))]
-    assert find_near_duplicates(small(train), small(validation)) == pairs
+    assert find_alike(small(validation), small(train)) == pairs
     grey = thumbnails(torch.stack([torch.full((3, 64, 64), value, dtype=torch.uint8) for value in (0, 7, 255)]))
-    assert find_near_duplicates(grey, grey) == []
+    assert find_alike(grey, grey) == []
 
 
 def test_thumbnails_are_means_of_fields() -> None:
