@@ -1,6 +1,5 @@
 """Photos that are unreadable, too few or in both splits stop a stream by name, or are left out or kept and recorded."""
 
-import errno
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -74,17 +73,3 @@ def test_files_that_are_no_photos_are_counted(
     assert "data.photos: 4 files left out: .svg (3), dangling link (1); " in capsys.readouterr().out
     counts = {".svg": 3, "dangling link": 1}
     assert stream.environment() == {"files_left_out": counts, "decoding_processes": 0}
-
-
-@pytest.mark.parametrize(
-    "function", ["headstart.datamodules.photos.photo_source.PhotoFiles.read", "headstart.output.files.open"]
-)
-def test_a_photo_that_cannot_be_read_at_the_moment(
-    function: str, set_up: SetUp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(function, fail, raising=False)
-    with pytest.raises(UserError, match=r"^data\.photos: .*\.jpg'? cannot be read .*Input/output error"):
-        set_up(FeatureStream)

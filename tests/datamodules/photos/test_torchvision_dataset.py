@@ -116,15 +116,6 @@ def test_classes_of_imagenet_are_distinct(tmp_path: Path) -> None:
     assert list(photos.names) == [f"train/{kind}/{kind}_1.JPEG" for kind in names]
 
 
-def test_semeion_is_not_fetched_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched: list[Any] = []
-    monkeypatch.setattr(torchvision.datasets.SEMEION, "download", lambda dataset: fetched.append(dataset))
-    assert "torchvision finds no complete SEMEION" in refusal(TorchvisionDataset("SEMEION", str(tmp_path)).train)
-    assert fetched == []
-    refusal(TorchvisionDataset("SEMEION", str(tmp_path / "none"), download=True).prepare)
-    assert len(fetched) == 1
-
-
 def test_mistakes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     unknown = TorchvisionDataset("FakeData")
