@@ -69,14 +69,14 @@ def cache(remove: str | list[str] | None = None, cache_dir: str | None = None) -
         _show(entries, folder)
         return entries
 
-    chosen = _choose(entries, [remove] if isinstance(remove, str) else remove)
-    for entry in chosen:
+    removed = _choose(entries, [remove] if isinstance(remove, str) else remove)
+    for entry in removed:
         _require_idle(entry)
-    for entry in chosen:
+    for entry in removed:
         _delete(entry)
         say(f"removed {entry.kind} {entry.name}: {_readable(entry.size)}")
-    say(f"{_readable(sum(entry.size for entry in chosen))} freed")
-    return chosen
+    say(f"{_readable(sum(entry.size for entry in removed))} freed")
+    return removed
 
 
 def _entries(folder: Path) -> Iterator[Entry]:
@@ -123,12 +123,12 @@ def _show(entries: list[Entry], folder: Path) -> None:
 
 def _choose(entries: Iterable[Entry], names: list[str]) -> list[Entry]:
     """Return the entries of some names or kinds."""
-    chosen = {name: [entry for entry in entries if name in (entry.name, entry.kind)] for name in names}
-    for name, matches in chosen.items():
+    by_name = {name: [entry for entry in entries if name in (entry.name, entry.kind)] for name in names}
+    for name, matches in by_name.items():
         if not matches and name not in FOLDERS:
             kinds = ", ".join(FOLDERS)
             raise UserError(f"remove: {name!r} does not exist; headstart cache lists all names, the kinds are {kinds}")
-    return list(dict.fromkeys(entry for matches in chosen.values() for entry in matches))
+    return list(dict.fromkeys(entry for matches in by_name.values() for entry in matches))
 
 
 def _require_idle(entry: Entry) -> None:

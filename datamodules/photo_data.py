@@ -193,8 +193,8 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: There is none of some class.
         """
-        held = set(labels.unique().tolist())
-        lost = [name for label, name in enumerate(classes) if label not in held]
+        readable_labels = set(labels.unique().tolist())
+        lost = [name for label, name in enumerate(classes) if label not in readable_labels]
         if lost:
             raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
 

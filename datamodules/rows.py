@@ -48,29 +48,29 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
     if not len(request.pictures):
         raise UserError(f"there are no {resources.title}; give one at least")
     table, digests = request.table(resources.cache), request.pictures.packed_digests(resources.cache)
-    found, computed, began = table.find(digests), 0, time.monotonic()
+    rows, computed, began = table.find(digests), 0, time.monotonic()
     for _ in range(ATTEMPTS):
-        if not len(found.missing):
+        if not len(rows.missing):
             break
         if resources.only_stored:
-            raise NotStoredError(f"{len(found.missing)} {resources.title} still have to pass through the network")
+            raise NotStoredError(f"{len(rows.missing)} {resources.title} still have to pass through the network")
         # This imports torch, which stored rows do not need.
         from headstart.datamodules.row_tasks import compute_elsewhere, compute_here
 
         if resources.engines.is_serial:
-            computed += compute_here(request, resources, digests, found.missing)
+            computed += compute_here(request, resources, digests, rows.missing)
         else:
             computed += compute_elsewhere({resources.title: request}, resources)[resources.title]
-        found = table.find(digests)
+        rows = table.find(digests)
 
-    if len(found.missing):
+    if len(rows.missing):
         reason = "rows vanished after they were written; does something remove the cache?"
         raise StoreError(f"{str(table.folder)!r} cannot be used ({reason}); choose another folder")
     if computed and (seconds := time.monotonic() - began) > WORTH_A_LINE:
         counts = f"{computed:,} rows computed, {len(digests) - computed:,} reused"
         say(f"{resources.title}: {counts}, {computed / seconds:.3g} pictures a second", sys.stderr)
 
-    return replace(found.gather(copied), computed=computed)
+    return replace(rows.gather(copied), computed=computed)
 
 
 def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: ComputeSettings) -> StoredRows:

@@ -85,11 +85,11 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.lock"))
         try:
-            held = lock.acquire(timeout=0)
+            locked = lock.acquire(timeout=0)
         except Timeout:
             log.warning("another process is fetching %s; waiting for it", folder)
-            held = lock.acquire()
-        with held:
+            locked = lock.acquire()
+        with locked:
             if not _holds_something(folder):
                 _fill_and_rename(folder, fill)
 

@@ -90,8 +90,8 @@ class MapFolders(SplitSource):
         require_different("classes", self.classes, minimum=2)
         split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
         if split is None:
-            there = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
-            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {there}")
+            folders = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
+            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
         listed = {kind: read_folder(split / kind) for kind in ("images", "masks")}
         photos, maps = (

@@ -48,12 +48,12 @@ def read_thumbnails(photos: Photos, preprocessing: Preprocessing, workers: int |
         title: Title of the progress.
     """
     decoder = Decoder(photos, preprocessing, count_processors() if workers is None else workers, CHUNK, ahead=True)
-    found = []
+    computed = []
     with explain_decoding_errors(), Progress(title, len(photos), "photos compared") as progress:
         for pixels, _ in decoder.decode(range(len(photos)), torch.device("cpu")):
-            found += [thumbnails(part) for part in pixels.split(PHOTOS_AT_ONCE)]
+            computed += [thumbnails(part) for part in pixels.split(PHOTOS_AT_ONCE)]
             progress.advance(len(pixels))
-    return torch.cat(found)
+    return torch.cat(computed)
 
 
 def find_alike(pictures: Tensor, others: Tensor | None = None) -> list[tuple[int, int]]:

@@ -227,8 +227,8 @@ class SplitSource(PhotoSource):
                 f"validation_fraction: required, since all photos of {self.name} are for training; "
                 "give a share to hold out, such as 0.2"
             )
-        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
-        return photos.subset(np.flatnonzero(chosen == held))
+        is_held_out = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
+        return photos.subset(np.flatnonzero(is_held_out == held))
 
 
 def require_same_classes(option: str, train: Photos, validation: Photos) -> None:
@@ -261,7 +261,7 @@ def hold_out(
     Raises:
         UserError: A class has fewer than two photos.
     """
-    held = np.zeros(len(names), dtype=np.bool_)
+    is_held_out = np.zeros(len(names), dtype=np.bool_)
     for label, title in enumerate(classes):
         members = np.flatnonzero(labels == label).tolist()
         if len(members) < 2:
@@ -270,8 +270,8 @@ def hold_out(
             )
         ranks = {i: hashlib.sha256(f"{seed}/{names[i]}".encode(errors="surrogateescape")).digest() for i in members}
         size = min(max(round(fraction * len(members)), 1), len(members) - 1)
-        held[sorted(members, key=ranks.__getitem__)[:size]] = True
-    return held
+        is_held_out[sorted(members, key=ranks.__getitem__)[:size]] = True
+    return is_held_out
 
 
 def require_classes(photos: Photos, split: str, warns: bool = True) -> None:

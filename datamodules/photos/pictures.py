@@ -70,8 +70,8 @@ class Pictures(ABC):
     def own_code(self) -> str:
         """Digest of the user's own code, where such code decodes the pictures; empty where the suite's does."""
         if self._own_code is None:
-            own = own_digests(type(self).__mro__)
-            self._own_code = digest_of(own) if own else ""
+            digests = own_digests(type(self).__mro__)
+            self._own_code = digest_of(digests) if digests else ""
         return self._own_code
 
     @property
