@@ -103,8 +103,10 @@ def test_tags_of_tiff_say_what_is_white(tmp_path: Path) -> None:
         one(path).read(0)
 
 
-@pytest.mark.parametrize(("form", "error"), [("PNG", SyntaxError), ("DDS", NotImplementedError)])
+@pytest.mark.parametrize(("form", "error"), [("AVIF", RuntimeError), ("DDS", NotImplementedError)])
 def test_damage_of_any_kind_is_an_os_error(tmp_path: Path, form: str, error: type[Exception]) -> None:
+    if form not in Image.registered_extensions().values():
+        pytest.skip("Pillow is too old")
     path = tmp_path / "cat.jpg"
     noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path, form)
