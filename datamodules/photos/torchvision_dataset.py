@@ -24,35 +24,18 @@ def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
 _FLAGGED = {"train": True}, {"train": False}
 # Arguments for the training and the validation photos; where there are three splits, validation is not the test.
 SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
-    "CIFAR10": _FLAGGED,
-    "CIFAR100": _FLAGGED,
-    "Caltech101": ({}, None),
-    "Caltech256": ({}, None),
+    **dict.fromkeys(("CIFAR10", "CIFAR100", "FashionMNIST", "KMNIST", "MNIST", "QMNIST", "USPS"), _FLAGGED),
+    **dict.fromkeys(
+        ("DTD", "FGVCAircraft", "Flowers102", "ImageNet", "Imagenette", "PCAM", "RenderedSST2"), _named("train", "val")
+    ),
+    **dict.fromkeys(("Food101", "GTSRB", "STL10", "SVHN", "StanfordCars"), _named("train", "test")),
+    **dict.fromkeys(("Caltech101", "Caltech256", "EuroSAT", "SUN397"), ({}, None)),
     "Country211": _named("train", "valid"),
-    "DTD": _named("train", "val"),
     "EMNIST": ({"split": "balanced", "train": True}, {"split": "balanced", "train": False}),
-    "EuroSAT": ({}, None),
-    "FGVCAircraft": _named("train", "val"),
-    "FashionMNIST": _FLAGGED,
-    "Flowers102": _named("train", "val"),
-    "Food101": _named("train", "test"),
-    "GTSRB": _named("train", "test"),
-    "ImageNet": _named("train", "val"),
-    "Imagenette": _named("train", "val"),
-    "KMNIST": _FLAGGED,
-    "MNIST": _FLAGGED,
     "OxfordIIITPet": _named("trainval", "test"),
-    "PCAM": _named("train", "val"),
     "Places365": ({"split": "train-standard", "small": True}, {"split": "val", "small": True}),
-    "QMNIST": _FLAGGED,
-    "RenderedSST2": _named("train", "val"),
     # Unlike the others, it downloads by default.
     "SEMEION": ({"download": False}, None),
-    "STL10": _named("train", "test"),
-    "SUN397": ({}, None),
-    "SVHN": _named("train", "test"),
-    "StanfordCars": _named("train", "test"),
-    "USPS": _FLAGGED,
 }
 # Data sets that torchvision cannot download.
 BY_HAND = ("ImageNet",)
