@@ -97,7 +97,7 @@ OF_CLASSES = {
     "--targets.pets=headstart.modules.Replay": f"targets.pets: headstart.modules.Replay {NO_SOURCE}",
     "--targets.pets=nowhere.Pets": "targets.pets: nowhere.Pets cannot be imported: No module named 'nowhere' "
     "(closest: headstart.datamodules.DrawnPets)",
-    f"--one={FOLDERS} --one.split_seed=null": f"one.split_seed: {SEEDS}, not null",
+    f"--one={FOLDERS} --one.root=a --one.split_seed=null": f"one.split_seed: {SEEDS}, not null",
     "--one=CATS --one.download=null": "one.download: expected true or false, not null",
     "--one=headstart.datamodules.ClassSubset --one.source=null": "one.source: expected a PhotoSource by its import "
     "path, not null",
