@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
     from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
     from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
-    from headstart.datamodules.photos.oxford_pets import OxfordPets as OxfordPets
     from headstart.datamodules.photos.photo_source import PhotoFiles as PhotoFiles
     from headstart.datamodules.photos.photo_source import Photos as Photos
     from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource
     from headstart.datamodules.photos.public_archives import AntsAndBees as AntsAndBees
     from headstart.datamodules.photos.public_archives import CatsAndDogs as CatsAndDogs
+    from headstart.datamodules.photos.torchvision_dataset import OxfordPets as OxfordPets
     from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
