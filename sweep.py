@@ -22,17 +22,15 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The file and the options; those of the process by default.
     """
-    given = list(sys.argv[1:] if args is None else args)
+    arguments = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
-        if "--version" in given:
+        if "--version" in arguments:
             print(describe_version())
             return
 
         from headstart.sweeps.sweep import sweep
-        from headstart.sweeps.sweep_file import require_no_run_options
 
-        require_no_run_options(given)
-        run_function(sweep, given)
+        run_function(sweep, arguments)
 
 
 if __name__ == "__main__":

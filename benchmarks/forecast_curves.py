@@ -21,13 +21,12 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES
 from headstart.datamodules.embedding import embed
 from headstart.datamodules.orderings import sample_ordering
-from headstart.datamodules.photos.ants_and_bees import AntsAndBees
-from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
+from headstart.datamodules.photos.public_archives import AntsAndBees, CatsAndDogs
 from headstart.metrics.arrays import Flags
 from headstart.metrics.forecast import known_curves
 from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out

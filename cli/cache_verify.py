@@ -8,10 +8,9 @@ from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.output.seeds import Seed
 
 
-def cache_verify(run: str, all: bool = False, seed: Seed = 0) -> RowCheck:  # noqa: A002 - name of the option
+def cache_verify(run: str, all: bool = False) -> RowCheck:  # noqa: A002 - name of the option
     """Compute stored features of a comparison's photos again, and remove parts with wrong ones.
 
     The configuration of a run names the photos, the backbone, the arithmetic and the cache. Remarks on photos that
@@ -20,8 +19,7 @@ def cache_verify(run: str, all: bool = False, seed: Seed = 0) -> RowCheck:  # no
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
-        all: Compute all parts again, and not one of each split.
-        seed: Seed of the choice of that part.
+        all: Compute all parts again, and not one of each split, chosen at random.
 
     Returns:
         How many rows were checked and were wrong, and how many parts were removed.
@@ -36,7 +34,7 @@ def cache_verify(run: str, all: bool = False, seed: Seed = 0) -> RowCheck:  # no
     if not isinstance(task.datamodule, SampleStream):
         raise UserError(f"run: {run!r} is not a comparison and has no features to check; give the folder of one")
 
-    stream, check = task.datamodule, RowCheck(all, seed)
+    stream, check = task.datamodule, RowCheck(all)
     stream.trainer = task.trainer
     stream.prepare_data()
     stream.check_rows(check)

@@ -142,9 +142,7 @@ class ModelEntry(Document):
     output_dim: Annotated[
         OutputDim | None,
         BeforeValidator(_not_null("a valid integer"), json_schema_input_type=OutputDim),
-        Field(
-            description="Width of the embedding; where it is left out, that of the layer's output, as first measured."
-        ),
+        Field(description="Width of the embedding; where it is left out, that of the layer's output."),
     ] = None
     model_parameters: Annotated[_Arguments, Field(description="Arguments of the model's constructor; null is {}.")] = {}
     forward_args: Annotated[_Arguments, Field(description="Arguments of the forward call; null is {}.")] = {}

@@ -13,8 +13,6 @@ from headstart.output.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from headstart.datamodules.feature_stream import FeatureStream as FeatureStream
     from headstart.datamodules.photo_stream import PhotoStream as PhotoStream
-    from headstart.datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
-    from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs as CatsAndDogs
     from headstart.datamodules.photos.class_folders import ClassFolders as ClassFolders
     from headstart.datamodules.photos.class_folders import UnsplitClassFolders as UnsplitClassFolders
     from headstart.datamodules.photos.class_subset import ClassSubset as ClassSubset
@@ -26,10 +24,12 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
     from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
     from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
-    from headstart.datamodules.photos.oxford_pets import OxfordPets as OxfordPets
     from headstart.datamodules.photos.photo_source import PhotoFiles as PhotoFiles
     from headstart.datamodules.photos.photo_source import Photos as Photos
     from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource
+    from headstart.datamodules.photos.public_archives import AntsAndBees as AntsAndBees
+    from headstart.datamodules.photos.public_archives import CatsAndDogs as CatsAndDogs
+    from headstart.datamodules.photos.torchvision_dataset import OxfordPets as OxfordPets
     from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 

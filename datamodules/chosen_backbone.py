@@ -72,18 +72,18 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
         if option.name not in OF_REGISTRY and getattr(backbone, option.name) != getattr(BackboneSpec(), option.name):
             raise UserError(f"{option.name}: not allowed with a registry, whose entry defines it; leave it out")
     with prefix_errors("registry"):
-        known = read_registry(registry_path(registry))
+        models = read_registry(registry_path(registry))
     name = backbone.name
-    if name not in known.entries:
-        close = ", ".join(get_close_matches(name, known.entries)) or ", ".join(known.entries)
+    if name not in models.entries:
+        close = ", ".join(get_close_matches(name, models.entries)) or ", ".join(models.entries)
         raise UserError(f"name: {name!r} is not an entry of {registry!r}; it has {close}")
 
-    entry = known.entries[name]
+    entry = models.entries[name]
     if entry.source not in CLASSIFIERS:
         raise UserError(f"name: {name!r} is of source {entry.source!r}; entries of torchvision and timm are backbones")
     if entry.forward_args:
         raise UserError(f"name: {name!r} has forward_args, which a backbone does not support; choose another entry")
-    return known.networks([name], seed)[name], Tap(entry.layer, entry.embedding, entry.output_dim)
+    return models.networks([name], seed)[name], Tap(entry.layer, entry.embedding, entry.output_dim)
 
 
 @torch.no_grad()

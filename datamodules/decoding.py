@@ -115,12 +115,12 @@ class Decoder:
         loaded = self._load(chain(*cut)) if self.ahead else None
         for batches in cut:
             pixels, faults, first = list[Tensor](), dict[int, Fault](), 0
-            for batch, (part, found) in zip(batches, loaded or self._load(batches), strict=False):
-                if found:
+            for batch, (part, black) in zip(batches, loaded or self._load(batches), strict=False):
+                if black:
                     # Once more and alone: memory that was short beside other pictures may suffice now.
-                    part, found = self.batches[batch]
+                    part, black = self.batches[batch]
                 pixels.append(part.to(device))
-                faults |= {first + position: fault for position, fault in found.items()}
+                faults |= {first + position: fault for position, fault in black.items()}
                 first += len(batch)
             yield torch.cat(pixels).permute(0, 3, 1, 2), faults
 

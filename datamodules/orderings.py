@@ -49,7 +49,7 @@ def balanced_ordering(labels: NDArray[np.int64], ordering: int, seed: int) -> ND
     sizes = np.bincount(labels)
     of_class = np.split(by_class, np.cumsum(sizes)[:-1])
 
-    blocks = np.stack([each[: sizes.min()] for each in of_class], axis=1)
+    blocks = np.stack([samples[: sizes.min()] for samples in of_class], axis=1)
     return np.random.default_rng((seed, ordering, BLOCKS)).permuted(blocks, axis=1).ravel()
 
 
@@ -103,8 +103,8 @@ def ordered_indices(
     Returns:
         Indices of the samples, and of the views that are fed of them, `[2, orderings, fed]`.
     """
-    fed = np.empty((2, len(orderings), len(range(samples)[part])), dtype=np.int64)
-    for number, sample, view in zip(orderings, *fed, strict=True):
+    indices = np.empty((2, len(orderings), len(range(samples)[part])), dtype=np.int64)
+    for number, sample, view in zip(orderings, *indices, strict=True):
         if balanced is None:
             whole = sample_ordering(samples, number, seed)
         else:
@@ -113,7 +113,7 @@ def ordered_indices(
         view[:] = sample
         if views > 1:
             view += samples * sample_views(samples, number, seed, views)[part]
-    return fed
+    return indices
 
 
 def sample_validation(

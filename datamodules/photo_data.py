@@ -10,7 +10,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
-from headstart.datamodules.photos.duplicates import find_duplicates, require_none
+from headstart.datamodules.photos.duplicates import find_duplicates, quote
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.datamodules.row_request import ComputeSettings, NotStoredError
@@ -119,8 +119,11 @@ class PhotoData(LightningDataModule):
             validation: The validation photos.
         """
         self.duplicates = find_duplicates(train, validation)
-        if self.on_duplicates == "stop":
-            require_none(self.duplicates)
+        if self.duplicates and self.on_duplicates == "stop":
+            raise UserError(
+                f"data.photos: {len(self.duplicates)} photos are in both splits or in two classes: "
+                f"{quote(self.duplicates, ' = ')}; remove them, or keep them with data.on_duplicates=keep"
+            )
 
     def resources(self, split: str) -> ComputeSettings:
         """Return the resources with which rows of a split are computed."""
@@ -190,8 +193,8 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: There is none of some class.
         """
-        held = set(labels.unique().tolist())
-        lost = [name for label, name in enumerate(classes) if label not in held]
+        readable_labels = set(labels.unique().tolist())
+        lost = [name for label, name in enumerate(classes) if label not in readable_labels]
         if lost:
             raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
 

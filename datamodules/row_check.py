@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.output.printable import say
-from headstart.store.feature_table import pack
 
 # Relative differences that other processors or numbers of threads may make, by the precision of the network.
 ROUNDING = {"float32": 1e-3, "bfloat16": 0.05}
@@ -21,14 +21,12 @@ class RowCheck:
 
     Attributes:
         all: Whether all parts are checked, and not one of each table.
-        seed: Seed of the choice of that part.
         checked: Rows that were computed again.
         wrong: Rows that differ from the computed ones.
         removed: Parts that were removed.
     """
 
     all: bool
-    seed: int
     checked: int = 0
     wrong: int = 0
     removed: int = 0
@@ -48,11 +46,11 @@ class RowCheck:
         from headstart.datamodules.row_computation import RowComputer, load
 
         table = request.table(resources.cache)
-        digests = pack(request.pictures.digests(resources.cache))
+        digests = request.pictures.packed_digests(resources.cache)
         parts = table.find(digests).by_part()
         names = sorted(parts)
         if names and not self.all:
-            names = [names[int(np.random.default_rng(self.seed).integers(len(names)))]]
+            names = [random.choice(names)]
 
         computer = RowComputer(request, resources.workers, load(request, resources.cache)) if names else None
         checked = wrong = removed = 0

@@ -4,7 +4,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -71,12 +70,11 @@ class FrozenNetwork:
         return {"weights": self.weights, "shape": list(rows.shape[1:]), "dtype": kind}
 
 
-def load(request: RowRequest, cache: Path | None = None) -> FrozenNetwork | None:
+def load(request: RowRequest) -> FrozenNetwork | None:
     """Load the network of a request: for embeddings at its layers, inputs of its classifier, or activations.
 
     Args:
         request: The rows.
-        cache: The cache folder, which remembers the widths of embeddings: they are checked before a long computation.
 
     Returns:
         The network; None for prepared pictures, which need none.
@@ -94,8 +92,6 @@ def load(request: RowRequest, cache: Path | None = None) -> FrozenNetwork | None
             network, preprocessing = build(spec)
         assert preprocessing is not None
         layers = LayerEmbedding(spec.name, network, request.taps, preprocessing, spec.forward_args).to(device)
-        if cache is not None:
-            request.require_widths(layers.widths, cache)
         return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
 
     with prefix_model_errors(spec.name):

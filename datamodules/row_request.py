@@ -15,19 +15,16 @@ from headstart.datamodules.photos.picture_decoding import formats
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, NetworkSpec
+from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-from headstart.store.feature_table import TABLES, Digests, FeatureTable, HexDigests, StoredRows, pack
-from headstart.store.first_measured import first_measured
+from headstart.store.feature_table import TABLES, Digests, FeatureTable, StoredRows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Precision = Literal["float32", "bfloat16"]
 
-# Folder of the cache with the widths of embeddings whose output_dim the registry leaves out.
-MEASURED_WIDTHS = "measured_widths"
 # Pixels of one pass through a network. On a processor, activations of larger passes exceed the size above which the
 # allocator hands memory back to the system, and page faults then take half of the time.
 PASS_PIXELS = {"cpu": 4 * 224**2}
@@ -79,8 +76,6 @@ class ComputeSettings:
         title: Title of the progress.
         workers: Processes that decode; None for one per processor that this process may use.
         only_stored: Whether missing rows raise NotStoredError instead of being computed.
-        before: Pictures computed earlier, which the progress counts too.
-        after: Pictures to compute later, which the progress counts too.
         engines: Where missing rows are computed.
     """
 
@@ -88,8 +83,6 @@ class ComputeSettings:
     title: str
     workers: int | None = None
     only_stored: bool = False
-    before: int = 0
-    after: int = 0
     engines: EngineOptions = EngineOptions()  # noqa: RUF009 - nothing changes it
 
 
@@ -168,41 +161,11 @@ class RowRequest:
 
     def part(self, indices: NDArray[np.int64]) -> RowRequest:
         """Return a request for some of the pictures, which is small when it is pickled for another process."""
-        pictures, digests = self.pictures.part(indices), self.pictures.digests()
-        pictures.set_digests(HexDigests(pack(digests)[indices]))
+        pictures = self.pictures.part(indices)
+        pictures._known = self.pictures.packed_digests()[indices]
         # What the network's copy has computed of itself stays behind.
         network = None if self.network is None else replace(self.network)
         return replace(self, pictures=pictures, network=network)
-
-    def require_widths(self, widths: Sequence[int], cache: Path) -> None:
-        """Check that embeddings without an output_dim are as wide as they were when first measured.
-
-        Measurements are found without weights and library versions: an update that changes a width must be noticed.
-
-        Args:
-            widths: Columns of each tap.
-            cache: The cache folder.
-
-        Raises:
-            UserError: One has another width than before.
-        """
-        network = self.network
-        assert network is not None
-        ignored = {"weights"} if network.library == CUSTOM else {"weights", "code"}
-        identity = {name: value for name, value in network.identity.items() if name not in ignored}
-
-        # A network without a classifier has no column of the source head, the last tap.
-        for tap, width in zip(self.taps, widths, strict=False):
-            if tap.strategy is None or tap.width is not None:
-                continue
-            crop = self.preprocessing.crop
-            key = {"network": identity, "crop": crop, "layer": tap.layer, "embedding": tap.strategy}
-            first = first_measured(cache / MEASURED_WIDTHS, key, width)
-            if width != first:
-                raise UserError(
-                    f"model {network.name!r}: layer {tap.layer!r} gives {width} columns, and gave {first} when its "
-                    f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
-                )
 
 
 def require_readable(pictures: Pictures, stored: StoredRows) -> StoredRows:

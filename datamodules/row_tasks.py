@@ -18,7 +18,7 @@ from headstart.datamodules.row_computation import ComputedPart, FrozenNetwork, R
 from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.output.errors import UserError
 from headstart.output.progress import Progress
-from headstart.store.feature_table import TABLES, Digests, FeatureTable, StoreError, pack
+from headstart.store.feature_table import TABLES, Digests, FeatureTable, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ def compute_here(request: RowRequest, resources: ComputeSettings, digests: Diges
         StoreError: The table cannot be written.
     """
     with explain_decoding_errors():
-        computer = RowComputer(request, resources.workers, load(request, resources.cache))
+        computer = RowComputer(request, resources.workers, load(request))
         parts = request.cut(digests, missing, computer.row_bytes)
-        with Progress(resources.title, len(missing), "pictures", resources.before, resources.after) as progress:
+        with Progress(resources.title, len(missing), "pictures") as progress:
             return fill(request.table(resources.cache), computer, digests, parts, progress.advance)
 
 
@@ -145,13 +145,13 @@ def _cut_runs(request: RowRequest, resources: ComputeSettings) -> list[Run]:
     """Cut the missing rows of a request into runs of parts."""
     engines, cache = resources.engines, resources.cache.absolute()
     table, workers = request.table(cache), engines.workers
-    digests = pack(request.pictures.digests(cache))
+    digests = request.pictures.packed_digests(cache)
     missing = table.find(digests).missing
     if not len(missing):
         return []
     # The command may have no such device, and needs the network only to learn how large its rows are.
     on_cpu = replace(request, settings=replace(request.settings, device="cpu"))
-    parts = request.cut(digests, missing, RowComputer(on_cpu, 0, load(on_cpu, cache)).row_bytes)
+    parts = request.cut(digests, missing, RowComputer(on_cpu, 0, load(on_cpu)).row_bytes)
     most = 1 if workers is None else max(1, min(MOST_PARTS, len(parts) // (RUNS_PER_WORKER * workers)))
     # Each process sees the device that is meant for it.
     request = replace(request, settings=replace(request.settings, device=request.settings.kind))
@@ -189,7 +189,7 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
     if name not in _loaded:
         _loaded.clear()
         _loaded[name] = load(run.request)
-    computer, digests = RowComputer(run.request, run.workers, _loaded[name]), pack(run.request.pictures.digests())
+    computer, digests = RowComputer(run.request, run.workers, _loaded[name]), run.request.pictures.packed_digests()
 
     with explain_decoding_errors():
         if run.cache is None:

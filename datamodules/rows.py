@@ -17,7 +17,7 @@ from headstart.datamodules.row_request import ComputeSettings, NotStoredError, R
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.store.feature_table import COPIED, StoredRows, StoreError, pack
+from headstart.store.feature_table import COPIED, StoredRows, StoreError
 
 # Seconds from which on a computation is summed up in a line.
 WORTH_A_LINE = 5.0
@@ -42,38 +42,35 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
     Raises:
         StoreError: The cache folder cannot be read or written.
         UserError: The network cannot be loaded or run, or a decoding process was killed. Or a picture cannot be read at
-            the moment, or an embedding is not finite or has another width than before.
+            the moment, or an embedding is not finite.
         NotStoredError: Rows are missing and `resources` forbids to compute them.
     """
     if not len(request.pictures):
         raise UserError(f"there are no {resources.title}; give one at least")
-    table, digests = request.table(resources.cache), pack(request.pictures.digests(resources.cache))
-    found, computed, began = table.find(digests), 0, time.monotonic()
+    table, digests = request.table(resources.cache), request.pictures.packed_digests(resources.cache)
+    rows, computed, began = table.find(digests), 0, time.monotonic()
     for _ in range(ATTEMPTS):
-        if not len(found.missing):
+        if not len(rows.missing):
             break
         if resources.only_stored:
-            raise NotStoredError(f"{len(found.missing)} {resources.title} still have to pass through the network")
+            raise NotStoredError(f"{len(rows.missing)} {resources.title} still have to pass through the network")
         # This imports torch, which stored rows do not need.
         from headstart.datamodules.row_tasks import compute_elsewhere, compute_here
 
         if resources.engines.is_serial:
-            computed += compute_here(request, resources, digests, found.missing)
+            computed += compute_here(request, resources, digests, rows.missing)
         else:
             computed += compute_elsewhere({resources.title: request}, resources)[resources.title]
-        found = table.find(digests)
+        rows = table.find(digests)
 
-    if len(found.missing):
+    if len(rows.missing):
         reason = "rows vanished after they were written; does something remove the cache?"
         raise StoreError(f"{str(table.folder)!r} cannot be used ({reason}); choose another folder")
     if computed and (seconds := time.monotonic() - began) > WORTH_A_LINE:
         counts = f"{computed:,} rows computed, {len(digests) - computed:,} reused"
         say(f"{resources.title}: {counts}, {computed / seconds:.3g} pictures a second", sys.stderr)
 
-    stored = found.gather(copied)
-    if request.taps:
-        request.require_widths(stored.notes["widths"], resources.cache)
-    return replace(stored, computed=computed)
+    return replace(rows.gather(copied), computed=computed)
 
 
 def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: ComputeSettings) -> StoredRows:

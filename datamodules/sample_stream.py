@@ -135,14 +135,9 @@ class SampleStream(PhotoData):
         """Check the photos, load the rows of both splits and move them to the device; once for all calls."""
         if self.fingerprints:
             return
-        set_float32_arithmetic()
         if self.only_stored:
             self.require_downloaded()
-        train, validation = self.read_splits()
-        self._require_sizes(train, validation)
-        with prefix_errors("data.backbone"):
-            self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
-
+        train, validation = self._open()
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
         validation, (self.validation_inputs, self.validation_labels) = self._load_validation(validation)
@@ -168,13 +163,18 @@ class SampleStream(PhotoData):
         Raises:
             UserError: The photos or the backbone cannot be read, or the cache cannot be used.
         """
-        set_float32_arithmetic()
-        train, validation = self.read_splits()
-        with prefix_errors("data.backbone"):
-            self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
-        for photos, split in ((train, "training"), (validation, "validation")):
+        for photos, split in zip(self._open(), ("training", "validation"), strict=True):
             with self.explain_row_errors(photos):
                 check.compare(self.request(self._pictures(photos, split)), self.resources(split))
+
+    def _open(self) -> tuple[Photos, Photos]:
+        """List the photos of both splits, and build the backbone."""
+        set_float32_arithmetic()
+        train, validation = self.read_splits()
+        self._require_sizes(train, validation)
+        with prefix_errors("data.backbone"):
+            self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
+        return train, validation
 
     def _pictures(self, photos: Photos, split: str) -> Pictures:
         """Return the photos of a split, the training photos with their further views if there are any."""

@@ -1,7 +1,6 @@
 """A task, and how a process performs it."""
 
 import os
-import socket
 import time
 import traceback
 from collections.abc import Iterator
@@ -44,7 +43,6 @@ class Outcome:
         error: What went wrong, one line; empty where it succeeded.
         is_mistake: Whether the error is one of the user's, whose text begins with the argument.
         died: Whether its process died, or was told to end.
-        host: The machine; empty where the task died.
         seconds: How long it took; 0 where it died.
     """
 
@@ -53,7 +51,6 @@ class Outcome:
     error: str = ""
     is_mistake: bool = False
     died: bool = False
-    host: str = ""
     seconds: float = 0.0
 
     def require(self) -> Any:  # noqa: ANN401 - whatever the function returns
@@ -82,12 +79,10 @@ def perform(task: Task, log: Path | None, shared: Any = None) -> Outcome:  # noq
         KeyboardInterrupt: It was stopped by Ctrl-C.
         Terminated: It was stopped by SIGTERM.
     """
-    began, outcome = time.monotonic(), Outcome(replace(task, argument=None), host=socket.gethostname())
+    began, outcome = time.monotonic(), Outcome(replace(task, argument=None))
     try:
-        with _printing_to(log), _tracebacks_of_defects(), mistakes_of_users():
-            function = resolve_name(task.function)
-            value = function(task.argument) if shared is None else function(task.argument, shared)
-        outcome = replace(outcome, value=value)
+        with _printing_to(log):
+            outcome = replace(outcome, value=_call(task, shared))
     except UserError as error:
         outcome = replace(outcome, error=" ".join(str(error).split()), is_mistake=True)
     except Terminated:
@@ -100,14 +95,16 @@ def perform(task: Task, log: Path | None, shared: Any = None) -> Outcome:  # noq
     return replace(outcome, seconds=time.monotonic() - began)
 
 
-@contextmanager
-def _tracebacks_of_defects() -> Iterator[None]:
-    """Print the traceback of an error that is no mistake of the user's, where the task prints."""
+def _call(task: Task, shared: Any) -> Any:  # noqa: ANN401 - whatever tasks share, and functions return
+    """Call the function of a task; print the traceback of an error that is no mistake of the user's."""
     try:
-        yield
-    except Exception as error:
-        if not isinstance(error, UserError):
-            traceback.print_exc()
+        with mistakes_of_users():
+            function = resolve_name(task.function)
+            return function(task.argument) if shared is None else function(task.argument, shared)
+    except UserError:
+        raise
+    except Exception:
+        traceback.print_exc()
         raise
 
 

@@ -53,19 +53,12 @@ class RayCluster:
         self.running: dict[Any, tuple[Task, Path | None]] = {}
 
     def _connect(self, address: str, environment: dict[str, Any]) -> None:
-        try:
-            self.ray.runtime_env.RuntimeEnv(**environment)
-        except (TypeError, ValueError) as error:
-            raise UserError(
-                f"runtime_env: {reason_of(error)}; see Ray's documentation of runtime environments"
-            ) from error
-
         _require_reachable(address)
         # Ray replaces the command's handler by its own.
         on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
             self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
-        except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
+        except (ConnectionError, ValueError, TypeError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
             raise UserError(
                 f"ray: no cluster takes this process at {address!r} ({reason_of(error)}); ray start --head starts one "
                 "here, and a running one wants its version of Ray, and its token as RAY_AUTH_TOKEN if it has one"
@@ -137,13 +130,12 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
 # `shared` is whatever tasks share.
 def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int, gpus: float) -> tuple[Outcome, bytes]:  # noqa: ANN401
     """Perform a task on a machine of the cluster; return how it ended, and what it printed."""
-    host = socket.gethostname()
     if not gpus:
         # Ray would show all of them.
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if not Path(folder).is_dir():
-        error = f"ray: the working folder {folder!r} is not on {host}; put the same files there"
-        return Outcome(task, error=error, is_mistake=True, host=host), b""
+        error = f"ray: the working folder {folder!r} is not on {socket.gethostname()}; put the same files there"
+        return Outcome(task, error=error, is_mistake=True), b""
     # Paths are relative to the command's working folder.
     with TemporaryDirectory(prefix="headstart-") as scratch, chdir(folder), processors(cpus):
         log = Path(scratch) / "log"

@@ -41,7 +41,7 @@ def _list_models(registry: str | None) -> dict[str, str]:
     entries = read_registry(registry_path(registry)).entries.values()
     return {
         each.model_name: f"{each.source}, {each.weights or 'random weights'}, {each.layer}, "
-        f"width {each.output_dim or 'as first measured'}"
+        f"width {each.output_dim or 'of the layer'}"
         for each in entries
     }
 
@@ -94,7 +94,7 @@ def _first_line(module: str, name: str) -> str:
     """Read the first line of a docstring from the source, of which only the packages above it are imported.
 
     Args:
-        module: The module, such as `headstart.datamodules.photos.cats_and_dogs`.
+        module: The module, such as `headstart.datamodules.photos.public_archives`.
         name: A function or class that it defines.
     """
     spec = find_spec(module)

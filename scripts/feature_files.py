@@ -15,7 +15,7 @@ from headstart.datamodules.photos.pictures import Pictures
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_file, replacing
 from headstart.output.progress import Progress
-from headstart.store.feature_table import StoredRows
+from headstart.store.feature_table import StoredRows, in_hexadecimal
 
 Dtype = Literal["float32", "float16"]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
@@ -90,7 +90,7 @@ class FeatureColumns:
             "name": [self.name(index) for index in numbers],
             "label": labels,
             "class": [classes[label + 1] for label in labels],
-            "sha256": list(self.pictures.digests()[part]),
+            "sha256": in_hexadecimal(self.pictures.packed_digests()[part]),
             "readable": readable,
             "features": features,
         }

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -62,45 +62,16 @@ class StoredRows:
     computed: int = 0
 
 
-class HexDigests(Sequence[str]):
-    """SHA-256 digests in hexadecimal, each made when it is asked for: texts take four times the memory.
-
-    Args:
-        packed: The digests, 32 bytes each.
-    """
-
-    def __init__(self, packed: Digests) -> None:
-        self.packed = packed
-
-    def __len__(self) -> int:
-        """Return the number of digests."""
-        return len(self.packed)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        """Return one digest, or some of them."""
-        if isinstance(index, slice):
-            return HexDigests(self.packed[index])
-        digest: bytes = self.packed[index]
-        return digest.ljust(32, b"\0").hex()
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether another sequence holds the same digests."""
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def pack(digests: Sequence[str]) -> Digests:
     """Return SHA-256 digests in hexadecimal as one array of 32 bytes each, `[digests]`."""
-    if isinstance(digests, HexDigests):
-        return digests.packed
     if wrong := next((digest for digest in digests if len(digest) != DIGEST_LENGTH), None):
         raise ValueError(f"{wrong!r} is no SHA-256 in hexadecimal; the digest of a picture must be one")
     return np.frombuffer(bytes.fromhex("".join(digests)), "S32")
+
+
+def in_hexadecimal(digests: Digests) -> list[str]:
+    """Return digests of 32 bytes each in hexadecimal."""
+    return [digest.hex() for digest in digests.view("V32").tolist()]
 
 
 class FeatureTable:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from headstart.output.files import digest_file
 
-FILE = "file_digests.sqlite"
+FILE = "digests_of_files.sqlite"
 PATIENCE_SECONDS = 10
 # A file that was written this shortly before it was read may be written again within the resolution of its time.
 SETTLED_NANOSECONDS = 2 * 10**9
@@ -20,9 +20,6 @@ SETTLED_NANOSECONDS = 2 * 10**9
 SPAN = 16_384
 PART = 256
 PARTS = 64
-# Files that are tried first, and the time of each within which no threads are used.
-PROBED = 4
-FAST_SECONDS = 50e-6
 
 Item = TypeVar("Item")
 
@@ -56,36 +53,21 @@ def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecu
     """Return the digests of different files by path, and store those that were not."""
     began = time.time_ns()
     states = _map(pool, state_of, paths)
-    loaded = _load(cache, states) if cache is not None else {}
-    stored = {path: digest for path, (digest, _) in loaded.items() if digest}
-    # A time after now is of a clock that was set back.
-    seen = {path: when for path, (_, when) in loaded.items() if when <= began}
+    stored = _load(cache, states) if cache is not None else {}
     computed = _map(pool, digest_file, [path for path in paths if path not in stored])
 
     if cache is not None and computed:
         after = _map(pool, state_of, list(computed))
-        rows: list[tuple[bytes, str, str, int]] = []
-        for path, digest in computed.items():
-            # A file that changed while it was read is not stored.
-            if states[path] and states[path] == after[path]:
-                is_trusted = is_settled(states[path], seen.get(path, began), began)
-                if is_trusted or path not in seen:
-                    rows.append((os.fsencode(path), states[path], digest if is_trusted else "", began))
-        _save(cache, rows)
+        # A file that changed while it was read, or may change without another state, is not stored.
+        kept = [path for path in computed if states[path] == after[path] and is_settled(states[path], began)]
+        _save(cache, [(os.fsencode(path), states[path], computed[path]) for path in kept])
     return stored | computed
 
 
 def _map(pool: ThreadPoolExecutor, function: Callable[[str], str], paths: Sequence[str]) -> dict[str, str]:
     """Return what a function returns for files, by path; each task of the pool is of many files."""
-    probed, others = paths[:PROBED], paths[PROBED:]
-    began = time.perf_counter()
-    results = list(map(function, probed))
-    # Threads wait side by side for a disk; with tiny files they only wait for each other.
-    if time.perf_counter() - began < FAST_SECONDS * len(probed):
-        results += map(function, others)
-    else:
-        parts = _parts(others, max(1, min(PART, len(others) // PARTS)))
-        results += chain.from_iterable(pool.map(lambda part: list(map(function, part)), parts))
+    parts = _parts(paths, max(1, min(PART, len(paths) // PARTS)))
+    results = chain.from_iterable(pool.map(lambda part: list(map(function, part)), parts))
     return dict(zip(paths, results, strict=True))
 
 
@@ -98,48 +80,41 @@ def state_of(path: str | Path) -> str:
     return f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
-def time_of_change(state: str) -> int:
-    """Return the time of the last change in a state that `state_of` returned, in nanoseconds; 0 for a missing file."""
-    return max(map(int, state.split()[3:]), default=0)
-
-
-def is_settled(state: str, seen: int, began: int) -> bool:
+def is_settled(state: str, began: int) -> bool:
     """Return whether the next write of a file gives it another state, so that this state stands for what is read now.
 
-    A time of change in the future says nothing. The next write has another one, too, if the state was seen long before.
+    A time of change in the future says nothing.
 
     Args:
-        state: The file's state, as `state_of` returns it.
-        seen: When it was first seen in this state, in nanoseconds.
-        began: When it is read.
+        state: The file's state, as `state_of` returns it; empty for a missing file.
+        began: When it is read, in nanoseconds.
     """
-    return min(time_of_change(state), seen) < began - SETTLED_NANOSECONDS
+    return bool(state) and max(map(int, state.split()[3:])) < began - SETTLED_NANOSECONDS
 
 
 def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def _load(cache: Path, states: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    """Return the digests of files that have not changed, empty if they are not trusted yet, and when they were seen."""
+def _load(cache: Path, states: Mapping[str, str]) -> dict[str, str]:
+    """Return the stored digests of files that have not changed since."""
     keys = {os.fsencode(path): path for path, state in states.items() if state}
-    known: dict[str, tuple[str, int]] = {}
+    digests: dict[str, str] = {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
         for some in _parts(list(keys), PART):
             marks = ",".join("?" * len(some))
-            query = f"SELECT path, state, digest, time FROM files WHERE path IN ({marks})"
-            for key, state, digest, when in base.execute(query, some):
+            for key, state, digest in base.execute(f"SELECT * FROM files WHERE path IN ({marks})", some):
                 if state == states[keys[key]]:
-                    known[keys[key]] = digest, when
-    return known
+                    digests[keys[key]] = digest
+    return digests
 
 
-def _save(cache: Path, rows: Sequence[tuple[bytes, str, str, int]]) -> None:
+def _save(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
     with suppress(sqlite3.Error, OSError):
         cache.mkdir(parents=True, exist_ok=True)
         with _opened(cache) as base:
-            base.execute("CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT, digest TEXT, time INT)")
-            base.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
+            base.execute("CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
+            base.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
 
 
 @contextmanager

@@ -3,16 +3,12 @@
 import shutil
 import tarfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from headstart.store.ledger_file import Trace, TraceKey
-
-# A received folder lies here until it is complete; commands that look for runs skip hidden folders.
-INCOMING = ".incoming"
 
 
 @dataclass(frozen=True)
@@ -86,15 +82,10 @@ def unpack(archive: bytes, folder: Path) -> None:
         archive: As `pack` returned it.
         folder: The folder, which may be missing.
     """
-    incoming = folder.parent / INCOMING
-    new, old = incoming / "new", incoming / "old"
-    # A killed command leaves this folder.
+    # Commands that look for runs skip hidden folders. A killed command leaves this one.
+    incoming = folder.with_name(f".{folder.name}")
     shutil.rmtree(incoming, ignore_errors=True)
-    try:
-        with tarfile.open(fileobj=BytesIO(archive)) as packed:
-            packed.extractall(new, filter="data")
-        with suppress(FileNotFoundError):
-            folder.replace(old)
-        new.replace(folder)
-    finally:
-        shutil.rmtree(incoming, ignore_errors=True)
+    with tarfile.open(fileobj=BytesIO(archive)) as packed:
+        packed.extractall(incoming, filter="data")
+    shutil.rmtree(folder, ignore_errors=True)
+    incoming.rename(folder)

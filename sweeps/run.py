@@ -38,15 +38,15 @@ def measure_there(request: RunRequest, ledger: bytes) -> RunResult:
         UserError: Something would be written that stays here.
     """
     with TemporaryDirectory(prefix="headstart-") as scratch:
-        folder, own = Path(scratch) / "runs" / request.folder.name, Path(scratch) / "ledger"
+        folder, ledger_folder = Path(scratch) / "runs" / request.folder.name, Path(scratch) / "ledger"
         folder.parent.mkdir()
         if request.files:
             assert isinstance(request.files, bytes)
             unpack(request.files, folder)
-        own.mkdir()
-        (own / FILE).write_bytes(ledger)
+        ledger_folder.mkdir()
+        (ledger_folder / FILE).write_bytes(ledger)
 
-        recording = _RecordingLedger(own)
+        recording = _RecordingLedger(ledger_folder)
         cli = _prepare(request, folder, lambda: recording)
         cli.require_portable()
         result = _run(cli)

@@ -44,7 +44,6 @@ class Row:
         options: Options of headstart train.
         state: Its state.
         error: What went wrong, or what cut it off, one line.
-        where: The machine that ran it last.
         seconds: Duration of its last attempt.
         computed_traces: Traces that its last attempt measured; the others were in the ledger.
     """
@@ -53,7 +52,6 @@ class Row:
     options: list[str]
     state: Literal["waiting", "complete", "incomplete", "failed"] = "waiting"
     error: str = ""
-    where: str = ""
     seconds: float = 0.0
     computed_traces: int = 0
 
@@ -191,7 +189,7 @@ class _Command:
 
     def _enter(self, row: Row, outcome: Outcome) -> None:
         """Enter the end of a run into its row; store what comes from another machine."""
-        row.where, row.seconds = outcome.host, round(outcome.seconds, 1)
+        row.seconds = round(outcome.seconds, 1)
         row.state, row.error, row.computed_traces = "failed", outcome.error, 0
         if not outcome.error:
             result: RunResult = outcome.value

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,7 @@ from typing import Any
 import yaml
 
 from headstart.contract.unique_keys import UniqueKeyLoader
-from headstart.output.errors import UsageError, UserError, broken_yaml, reason_of
-from headstart.sweeps.parameters import AGENTS, OF_AGENTS, OWN, flatten, in_one_line, list_points, overrides, short_name
+from headstart.output.errors import UserError, broken_yaml, reason_of
 
 PROGRAM = "train.py"
 # A key of the suite's own: options of headstart train for the runs from which thresholds follow.
@@ -24,14 +24,18 @@ KEYS = (
     *("command", "description", "entity", "method", "metric", "name", "parameters", "program", "project"),
     *(REFERENCE, "run_cap"),
 )
-# First parts of the options of headstart train, which runs get from the file alone.
-RUN_OPTIONS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
-IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
+# Keys of a file and of its parameters that agents of Weights & Biases understand.
+OF_AGENTS = {"distribution", "early_terminate", "max", "min", "mu", "probabilities", "q", "sigma"}
+AGENTS = "agents of Weights & Biases run that: wandb sweep FILE, then wandb agent"
+# Options that a sweep sets for its runs itself, and the options of the sweep that replace them.
+SET_BY_SWEEPS = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
 # The position of the parameters in a command.
 ARGUMENTS = "${args}"
 IGNORED = {"${env}", "${interpreter}", "${program}"}
 # The beginning of a command for an installed suite.
 INSTALLED = ["headstart", "train"]
+# The table of runs is written at the end of each run, which takes ever longer with more runs.
+MOST_RUNS = 10_000
 LONGEST_NAME = 80
 
 
@@ -67,22 +71,6 @@ class Sweep:
     reference: tuple[str, ...] = ()
 
 
-def require_no_run_options(args: Sequence[str]) -> None:
-    """Raise an error for options of headstart train, which belong in the sweep file.
-
-    Args:
-        args: Arguments of the command.
-
-    Raises:
-        UsageError: One of them is an option of headstart train.
-    """
-    for arg in args:
-        name = arg.removeprefix("--").partition("=")[0]
-        if arg.startswith("--") and name.partition(".")[0] in RUN_OPTIONS:
-            instead = f"give {OWN[name]} instead" if name in OWN else IN_THE_FILE
-            raise UsageError(f"{name}: it is an option of the runs; {instead}")
-
-
 def read_sweep(path: Path) -> Sweep:
     """Read a sweep file.
 
@@ -93,25 +81,31 @@ def read_sweep(path: Path) -> Sweep:
         UserError: It cannot be read, or needs agents of Weights & Biases.
     """
     content = read_mapping("file", path, "name a sweep file, as in configs/sweep")
-    _require_quotes(content.get("command"), path.read_text())
     _check_keys(content)
     parameters = flatten(content["parameters"])
     before, after = _options(content.get("command", [ARGUMENTS]))
     for option, parameter in itertools.product(after, parameters):
         name = option.partition("=")[0].removeprefix("--")
-        if overrides(name, parameter, parameters[parameter]):
+        if _replaces(name, parameter):
             raise UserError(f"file: {name} after {ARGUMENTS} replaces parameter {parameter}; put it before {ARGUMENTS}")
 
-    varied = [key for key, parameter in parameters.items() if "value" not in parameter]
+    count = math.prod(map(len, parameters.values()))
+    count = min(count, content.get("run_cap") or count)
+    if count > MOST_RUNS:
+        raise UserError(
+            f"file: there are {count:,} runs, but a sweep has at most {MOST_RUNS:,}; give fewer values, or run_cap"
+        )
+
     runs: dict[str, Run] = {}
-    for point in list_points(parameters, content.get("run_cap")):
-        options = (*before, *(f"--{key}={in_one_line(value)}" for key, value in point.items()), *after)
-        run = Run(name_run([point[key] for key in varied], options), options, point)
+    for values in itertools.islice(itertools.product(*parameters.values()), count):
+        point = dict(zip(parameters, values, strict=True))
+        options = (*before, *(f"--{key}={_in_one_line(value)}" for key, value in point.items()), *after)
+        run = Run(name_run([point[key] for key in parameters if len(parameters[key]) > 1], options), options, point)
         runs.setdefault(run.name, run)
 
     name = str(content.get("name") or path.stem)
     dashboard = {key: str(content[key]) for key in ("project", "entity") if content.get(key) is not None}
-    return Sweep(name, list(runs.values()), {"sweep": name, **dashboard}, _reference(content.get(REFERENCE, [])))
+    return Sweep(name, list(runs.values()), {"sweep": name, **dashboard}, tuple(content.get(REFERENCE, ())))
 
 
 def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
@@ -127,24 +121,23 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
     """
     try:
         content = yaml.load(path.read_text(), UniqueKeyLoader)
-    except (OSError, UnicodeDecodeError) as error:
+        # An anchor may contain itself.
+        json.dumps(content, default=str, skipkeys=True)
+    except OSError as error:
         raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); {advice}") from error
-    # A date that does not exist is a ValueError.
+    # A date that does not exist is a ValueError, and so are bytes that are no text.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         quotes = "quote a value with a colon or braces, or " if isinstance(error, yaml.MarkedYAMLError) else ""
         raise UserError(f"{option}: {str(path)!r} is no YAML ({broken_yaml(error)}); {quotes}{advice}") from error
-    try:
-        json.dumps(content, default=str, skipkeys=True)
-    except ValueError as error:
-        raise UserError(f"{option}: {str(path)!r} has an anchor that contains itself; {advice}") from error
     if not isinstance(content, dict):
         raise UserError(f"{option}: {str(path)!r} holds no mapping; {advice}")
     return content
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:
+    """Check the keys of a file, and the values of all but parameters and command."""
     if unknown := sorted(map(str, content.keys() - {*KEYS})):
-        advice = AGENTS if set(unknown) <= set(OF_AGENTS) else f"the keys are {', '.join(KEYS)}"
+        advice = AGENTS if set(unknown) <= OF_AGENTS else f"the keys are {', '.join(KEYS)}"
         raise UserError(f"file: {', '.join(unknown)} is not supported here; {advice}")
     if Path(str(content.get("program", PROGRAM))).name != PROGRAM:
         raise UserError(f"file: program is {content['program']!r}; only {PROGRAM} can be swept")
@@ -156,31 +149,57 @@ def _check_keys(content: Mapping[str, Any]) -> None:
     cap = content.get("run_cap")
     if cap is not None and (type(cap) is not int or cap < 1):
         raise UserError(f"file: run_cap is {cap!r}; give the number of runs, 1 or more")
+    reference = content.get(REFERENCE, [])
+    if not isinstance(reference, list) or not all(str(option).startswith("--") for option in reference):
+        raise UserError(f"file: reference is {reference!r}; give a list of options of {PROGRAM}")
 
 
-def _reference(options: Any) -> tuple[str, ...]:  # noqa: ANN401 - YAML
-    """Return the options of the reference runs."""
-    is_list = isinstance(options, list) and all(isinstance(text, str) and text.startswith("--") for text in options)
-    if not is_list:
-        raise UserError(f"file: reference is {options!r}; give a list of options of {PROGRAM}")
-    return tuple(options)
+def flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, list[Any]]:
+    """Return the values of the parameters by their dotted names.
+
+    Args:
+        parameters: The parameters of a sweep file, some of which have `parameters` of their own.
+        prefix: The beginning of the names.
+
+    Raises:
+        UserError: A parameter has no values, belongs to the sweep, or replaces another one.
+    """
+    flat: dict[str, list[Any]] = {}
+    for key, parameter in parameters.items():
+        name = f"{prefix}{key}"
+        if name in SET_BY_SWEEPS:
+            raise UserError(f"file: parameter {name} is the sweep's own; give {SET_BY_SWEEPS[name]} instead")
+        if isinstance(parameter, dict) and (of_agents := sorted(parameter.keys() & OF_AGENTS)):
+            raise UserError(f"file: parameter {name} has {', '.join(of_agents)}; {AGENTS}")
+
+        match parameter:
+            case {"parameters": dict(inner), **others} if inner and not others:
+                added = flatten(inner, f"{name}.")
+            case {"value": value, **others} if not others:
+                added = {name: [value]}
+            case {"values": [_, *_] as values, **others} if not others:
+                added = {name: values}
+            case _:
+                raise UserError(f"file: parameter {name} is {parameter!r}; give a value, or a list of values")
+
+        for new, earlier in itertools.product(added, flat):
+            if _replaces(new, earlier):
+                raise UserError(f"file: parameter {new} replaces {earlier}; leave one of them out, or put {new} first")
+        flat |= added
+    return flat
 
 
-def _require_quotes(command: Any, text: str) -> None:  # noqa: ANN401 - YAML
-    """Raise a UserError with the line of a part of the command that YAML reads as a mapping, for want of quotes."""
-    for part in command if isinstance(command, list) else []:
-        if isinstance(part, dict) and part:
-            begins = str(next(iter(part)))
-            line = next((number for number, words in enumerate(text.splitlines(), 1) if begins in words), 0)
-            raise UserError(
-                f"file: line {line} has a part of the command with a colon; quote it, as in '--model.methods={{a: b}}'"
-            )
+def _replaces(option: str, earlier: str) -> bool:
+    """Return whether an option replaces an earlier one: it is the same, or the one that has it as its option."""
+    # An option of a class may be written with its full name, and the class itself, too.
+    later, sooner = (name.replace(".init_args", "").removesuffix(".class_path") for name in (option, earlier))
+    return later in ("config", sooner) or sooner.startswith(f"{later}.")
 
 
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
     """Return the options of a command before the parameters, and after them."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
-        raise UserError(f"file: command is {command!r}; give a list of its parts")
+        raise UserError(f"file: command is {command!r}; give a list of texts, and quote a part with a colon")
     parts = [part for part in command if part not in IGNORED]
     parts = _join(parts[2:] if parts[:2] == INSTALLED else parts)
     if parts.count(ARGUMENTS) != 1:
@@ -194,8 +213,8 @@ def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAM
     for part in options:
         if not part.startswith("--") and part != ARGUMENTS:
             raise UserError(f"file: {part!r} of the command is no option of {PROGRAM}, such as --data.batch_size=8")
-        if (name := part.partition("=")[0].removeprefix("--")) in OWN:
-            raise UserError(f"file: {name} in the command is the sweep's own; give {OWN[name]} instead")
+        if (name := part.partition("=")[0].removeprefix("--")) in SET_BY_SWEEPS:
+            raise UserError(f"file: {name} in the command is the sweep's own; give {SET_BY_SWEEPS[name]} instead")
     index = options.index(ARGUMENTS)
     return options[:index], options[index + 1 :]
 
@@ -232,5 +251,21 @@ def name_run(values: Sequence[Any], options: tuple[str, ...]) -> str:
         options: Options of headstart train.
     """
     digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
-    text = re.sub(r"[^\w.+-]+", "-", "-".join(map(short_name, values)), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
+    text = re.sub(r"[^\w.+-]+", "-", "-".join(map(_short_name, values)), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
     return f"{text}-{digest}" if text else digest
+
+
+def _short_name(value: Any) -> str:  # noqa: ANN401 - YAML
+    """Return a short name of a value: the class of an import path, or a file's name without its suffix."""
+    if isinstance(value, dict) and isinstance(value.get("class_path"), str):
+        value = value["class_path"]
+    if not isinstance(value, str):
+        return _in_one_line(value)
+    name = value.rpartition(".")[2]
+    is_class = "." in value and all(part.isidentifier() for part in value.split(".")) and name[:1].isupper()
+    return name if is_class else Path(value).stem
+
+
+def _in_one_line(value: Any) -> str:  # noqa: ANN401 - YAML
+    """Return a value as YAML in one line, as options are read."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)

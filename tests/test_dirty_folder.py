@@ -22,15 +22,10 @@ from PIL import Image
 from headstart.__main__ import main
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders
 from headstart.datamodules.photos.picture_decoding import suffixes
+from headstart.tests.conftest import list_options
 from headstart.tests.material.blank_figures import blank_figures
 
-BACKBONE = {
-    "name": "mobilenet_v2",
-    "weights": "random",
-    "model_args": "{width_mult: 0.25}",
-    "preprocessing": "{resize: 32, crop: 32}",
-}
-NETWORK = f"{{{', '.join(f'{name}: {value}' for name, value in BACKBONE.items())}}}"
+NETWORK = "{name: mobilenet_v2, weights: random, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
 # A plug-in of Pillow for files that begin as HEIC does, with a PNG in place of its compressed pixels.
 PLUG_IN = """
 import io
@@ -57,20 +52,16 @@ def encoded(picture: Image.Image, form: str, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def turned() -> Image.Exif:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    return exif
-
-
 def good_files() -> dict[str, bytes]:
     """Return files that every command reads, by name."""
+    turned = Image.Exif()
+    turned[0x0112] = 6
     deep = np.full((9, 9), 65_535 // 2, np.uint16)
     files = {f"red/{n}.jpg": encoded(photo("red", n), "JPEG") for n in range(6)}
     files |= {f"blue/{n}.jpg": encoded(photo("blue", n), "JPEG") for n in range(6)}
     files |= {
         "red/cmyk.jpg": encoded(photo("red", 10, "CMYK"), "JPEG"),
-        "red/turned.jpg": encoded(photo("red", 11), "JPEG", exif=turned()),
+        "red/turned.jpg": encoded(photo("red", 11), "JPEG", exif=turned),
         "red/palette.png": encoded(photo("red", 12).quantize(16), "PNG", transparency=b"\x00\x80\xff"),
         "red/moving.gif": encoded(photo("red", 13, "P"), "GIF", save_all=True, append_images=[photo("blue", 14, "P")]),
         "red/a name with spaces.JPG": encoded(photo("red", 15), "JPEG"),
@@ -150,11 +141,6 @@ def expected(in_folders: bool = True) -> dict[str, int]:
     return dict(kinds) | ({} if ".heic" in suffixes() else {".heic": 1})
 
 
-def read_csv(path: str) -> list[dict[str, str]]:
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        return [*csv.DictReader(file)]
-
-
 def line_of(printed: str, option: str) -> str:
     [line] = [line for line in printed.splitlines() if line.startswith(f"{option}: ") and "left out" in line]
     return line
@@ -200,7 +186,8 @@ def test_fit_and_predict(dirt: Path, run: Callable[..., str]) -> None:
     assert line_of(printed, "photos").startswith(f"photos: {sum(expected().values())} files left out: ")
 
     printed = run("predict", "runs/fit/classifier", dirt, *options)
-    rows = {row["photo"]: row["class"] for row in read_csv("predictions.csv")}
+    with Path("predictions.csv").open(newline="", encoding="utf-8") as file:
+        rows = {row["photo"]: row["class"] for row in csv.DictReader(file)}
     assert set(rows) == {*read_names(), "stray.jpg"}
     assert {name for name, found in rows.items() if not found} == set(BAD)
     assert "photo in a nested folder (1)" in line_of(printed, "photos")
@@ -224,30 +211,15 @@ def test_train(dirt: Path, tmp_path: Path, run: Callable[..., str]) -> None:
         for number in range(3):
             photo(colour, 100 + 10 * seed + number).save(root / "validation" / name / f"{number}.png")
     (tmp_path / "outside.jpg").touch()
-    options = {
-        "data": "headstart.datamodules.FeatureStream",
-        "data.photos": "ClassFolders",
-        "data.photos.root": root,
-        "data.on_bad_image": "skip",
-        "data.on_duplicates": "keep",
-        **{f"data.backbone.{name}": value for name, value in BACKBONE.items()},
-        "data.num_workers": 0,
-        "data.max_samples": 12,
-        "data.orderings": 2,
-        "model.baseline": "headstart.modules.NearestClassMean",
-        "criterion.consecutive": 2,
-        "trainer.accelerator": "cpu",
-        "trainer.logger": "false",
-        "trainer.default_root_dir": "run",
-    }
-    printed = run("train", *(f"--{name}={value}" for name, value in options.items()))
+    options = ["--data.on_bad_image=skip", "--data.on_duplicates=keep", "--trainer.default_root_dir=run"]
+    printed = run("train", *list_options(root), *options, "--data.max_samples=12")
     document = json.loads(Path("run/results.json").read_text())
-    told = document["protocol"]
-    assert set(told["unreadable_photos"]) == {f"train/{name}" for name in BAD}
-    assert [sorted(group) for group in told["duplicate_photos"]] == [
+    protocol = document["protocol"]
+    assert set(protocol["unreadable_photos"]) == {f"train/{name}" for name in BAD}
+    assert [sorted(group) for group in protocol["duplicate_photos"]] == [
         ["train/blue/same.jpg (training)", "train/red/0.jpg (training)"]
     ]
-    assert told["train_size"] == len(read_names()) - len(BAD)
+    assert protocol["train_size"] == len(read_names()) - len(BAD)
     assert document["environment"]["files_left_out"] == expected()
     assert "folder without photos (1)" in line_of(printed, "data.photos")
 
@@ -283,14 +255,3 @@ def test_heic_with_its_plug_in(dirt: Path, tmp_path: Path) -> None:
     pixel, left_out = json.loads(done.stdout)
     assert tuple(pixel) == photo("blue", 30).getpixel((0, 0))
     assert left_out == sorted(LEFT_OUT)
-
-
-def test_fewer_than_two_classes_remain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("red", "none"):
-        (tmp_path / "photos" / name).mkdir(parents=True)
-    photo("red", 1).save(tmp_path / "photos" / "red" / "1.png")
-    with pytest.raises(SystemExit) as caught:
-        main(["fit", str(tmp_path / "photos")])
-    assert caught.value.code == 1
-    *_, line = capsys.readouterr().err.splitlines()
-    assert line.endswith("those with photos are red; left out: folder without photos (1)")

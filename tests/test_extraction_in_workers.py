@@ -53,15 +53,3 @@ def test_a_comparison(tmp_path: Path) -> None:
     assert all(np.array_equal(curves[0][name], curves[1][name]) for name in curves[0].files)
     # The same command again finds the rows, whoever computes them.
     assert len(list((tmp_path / "workers" / "cache" / "features").glob("*/*.safetensors"))) > 1
-
-
-def test_a_classifier(tmp_path: Path) -> None:
-    run(tmp_path / "photos", "write-photos", "pets", "--count=40")
-    options = ["fit", str(tmp_path / "photos" / "pets"), "--backbones=[{weights: embedded}]", "--orderings=3"]
-    assert run(tmp_path / "alone", *options, "--output=runs/fit") == 0
-    assert run(tmp_path / "workers", *options, "--output=runs/fit", "--features.workers=2") >= 1
-    alone, workers = (results_in(tmp_path / name) for name in ("alone", "workers"))
-    for document in (alone, workers):
-        for key in ("seconds", "command", "created", "features"):
-            document.pop(key, None)
-    assert alone == workers

@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +22,16 @@ require_checkout()
 
 NAMES = ["animals", "plants", "untrained"]
 STUDY = Path("benchmarks") / "local" / "study"
+RESULTS, KILLS = "runs/study", 20
 # Durations, which differ between runs, and the digest of a table with such a column.
 TIMES = {"total_seconds", "features_seconds", "seconds", "left_out_seconds", "table"}
 
 
-@dataclass(frozen=True)
-class Study:
-    """A page of commands whose results lie in one folder.
-
-    Attributes:
-        page: The page, in the documentation.
-        results: The folder of the results, in the checkout.
-        make_small: Lets the commands of a checkout take seconds.
-        kills: How often they are killed.
-        tables: Some of the files that they end with, in the folder.
-    """
-
-    page: str
-    results: str
-    make_small: Callable[[Path], None]
-    kills: int
-    tables: Set[str]
-
-    def commands(self) -> list[str]:
-        """Return the commands of the page, in order, except its grid of recipes, which needs photos."""
-        text = (ROOT / "docs" / self.page).read_text(encoding="utf-8")
-        blocks = re.findall(r"^```bash\n(headstart .*?)```", text, flags=re.DOTALL | re.MULTILINE)
-        return [line for block in blocks for line in block.splitlines() if "grid" not in line]
+def commands() -> list[str]:
+    """Return the commands of the page, in order, except its grid of recipes, which needs photos."""
+    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(headstart .*?)```", text, flags=re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines() if "grid" not in line]
 
 
 def objects(classes: list[str], train_size: int, seed: int) -> dict[str, Any]:
@@ -87,33 +68,9 @@ def make_small(checkout: Path) -> None:
     (folder / "scores.yaml").write_text(yaml.safe_dump(scores | {"targets": targets, "models": NAMES}))
 
 
-def make_small_scenes(checkout: Path) -> None:
-    """Train sources of pixels on few small scenes for one epoch, and score them on as few."""
-    configs = checkout / "configs"
-    few = {"train_size": 16, "validation_size": 6, "size": 32}
-    for name in ("segmentation_source.yaml", "segmentation_target.yaml"):
-        document = yaml.safe_load((configs / name).read_text())
-        document["data"]["photos"]["init_args"] |= few
-        document["trainer"] |= {"max_epochs": 2, "accelerator": "cpu"}
-        (configs / name).write_text(yaml.safe_dump(document))
-    sweep = yaml.safe_load((configs / "sweep" / "segmentation.yaml").read_text())
-    scores = yaml.safe_load((configs / "evaluation" / "segmentation.yaml").read_text())
-    for photos in [*sweep["parameters"]["data.photos"]["values"], *scores["targets"].values()]:
-        photos["init_args"] |= few
-    (configs / "sweep" / "segmentation.yaml").write_text(yaml.safe_dump(sweep))
-    (configs / "evaluation" / "segmentation.yaml").write_text(yaml.safe_dump(scores | {"pixels": 20}))
-
-
-STUDIES = [
-    Study("study.md", "runs/study", make_small, 20, {"whole.csv", "head.csv", "scores-whole/scores.csv"}),
-    Study("segmentation.md", "runs/segmentation", make_small_scenes, 10, {"performances.csv", "scores/scores.csv"}),
-]
-
-
 def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
     named = "drawn_objects, 12 classes", "drawn_objects, 3 classes"
-    first, name, *words = shlex.split(command.replace(*named))
-    assert first == "headstart"
+    _, name, *words = shlex.split(command.replace(*named))
     # The entry points of this checkout.
     door = [f"{name}.py"] if name in ("train", "sweep") else ["evaluate.py", name]
     environment = {**os.environ, "HEADSTART_CACHE": str(cache), "WANDB_MODE": "disabled"}
@@ -149,34 +106,33 @@ def without_times(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.page)
-def test_killed_at_random_moments(study: Study, tmp_path: Path) -> None:
+def test_killed_at_random_moments(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for checkout in (whole, broken):
         copy_checkout(checkout)
-        study.make_small(checkout)
+        make_small(checkout)
     seconds = {}
-    for command in study.commands():
+    for command in commands():
         began = time.monotonic()
         assert begin(command, whole, tmp_path / "cache").wait() == 0, (whole / "log").read_text()[-2000:]
         seconds[command] = time.monotonic() - began
-    expected = tables(whole / study.results)
-    assert study.tables <= expected.keys()
+    expected = tables(whole / RESULTS)
+    assert {"whole.csv", "head.csv", "scores-whole/scores.csv"} <= expected.keys()
     assert {Path(name).name for name in expected} >= {"audit.json", "stability.json"}
     moments, kills, turn = random.Random(0), 0, 0
-    while kills < study.kills:
-        for command in study.commands():
+    while kills < KILLS:
+        for command in commands():
             ended = False
             while not ended:
                 process = begin(command, broken, tmp_path / f"cache {turn}")
                 moment = moments.uniform(0.3, 1.3) * seconds[command]
                 try:
-                    ended = process.wait(moment if kills < study.kills else None) == 0
+                    ended = process.wait(moment if kills < KILLS else None) == 0
                     assert ended, (broken / "log").read_text()[-2000:]
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                     kills += 1
-        assert tables(broken / study.results) == expected
+        assert tables(broken / RESULTS) == expected
         turn += 1
         (broken / "runs").rename(broken / f"runs {turn}")

@@ -61,30 +61,6 @@ class UnsplitClassFolders(SplitSource):
         return read_split(self.root, ""), None
 
 
-def find_base(root: Path) -> Path:
-    """Find the folder that holds train/ in the root of a data set that can be downloaded.
-
-    Args:
-        root: The root.
-
-    Returns:
-        The root itself or its one subfolder that does.
-
-    Raises:
-        UserError: There is none, or more than one.
-    """
-    require_folder(root, "give the folder that holds the photos, or fetch them with download=true")
-    if (root / "train").is_dir():
-        return root
-    bases = [root / name for name in read_folder(root).folders if (root / name / "train").is_dir()]
-    if len(bases) != 1:
-        raise UserError(
-            f"root: {root} must hold train/, itself or in one of its folders, of which "
-            f"{len(bases)} do; download=true fills a missing or empty folder only"
-        )
-    return bases[0]
-
-
 def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[Photos, Photos]:
     """List the photos of both splits, decoding none.
 

@@ -1,9 +1,6 @@
 """Some classes of a larger data set, as a data set of their own."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -11,7 +8,6 @@ from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.output.errors import UserError, prefix_errors, require_different
 
 MOST_NAMED = 20
-Result = TypeVar("Result")
 
 
 class ClassSubset(PhotoSource):
@@ -34,7 +30,9 @@ class ClassSubset(PhotoSource):
         Args:
             cache: The cache folder.
         """
-        self._ask(partial(self.source.prepare, cache))
+        require_different("classes", self.classes, minimum=2)
+        with prefix_errors("source"):
+            self.source.prepare(cache)
 
     def is_to_download(self, cache: Path | None = None) -> bool:
         """Return whether the larger data set is to be downloaded."""
@@ -42,24 +40,24 @@ class ClassSubset(PhotoSource):
 
     def train(self) -> Photos:
         """Select from the training photos."""
-        return self._select(self._ask(self.source.train))
+        with prefix_errors("source"):
+            photos = self.source.train()
+        return self._select(photos)
 
     def validation(self) -> Photos:
         """Select from the validation photos."""
-        return self._select(self._ask(self.source.validation))
+        with prefix_errors("source"):
+            photos = self.source.validation()
+        return self._select(photos)
 
     def both(self) -> tuple[Photos, Photos]:
         """Select from the photos of both splits."""
-        train, validation = self._ask(self.source.both)
+        with prefix_errors("source"):
+            train, validation = self.source.both()
         return self._select(train), self._select(validation)
 
-    def _ask(self, do: Callable[[], Result]) -> Result:
-        """Have the larger data set do something, once the classes are checked."""
-        require_different("classes", self.classes, minimum=2)
-        with prefix_errors("source"):
-            return do()
-
     def _select(self, photos: Photos) -> Photos:
+        require_different("classes", self.classes, minimum=2)
         unknown = [name for name in self.classes if name not in photos.classes]
         if unknown:
             more = ", ..." if len(photos.classes) > MOST_NAMED else ""

@@ -14,7 +14,7 @@ from jsonargparse.typing import OpenUnitInterval
 from PIL import Image, UnidentifiedImageError
 
 from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.photo_source import Photos, SplitSource
+from headstart.datamodules.photos.photo_source import Photos, SplitSource, require_same_classes
 from headstart.datamodules.photos.picture_decoding import in_rgb, upright
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
@@ -60,11 +60,7 @@ class OwnDataset(SplitSource):
         if self.validation_arguments is None:
             return train, None
         validation = self._open("validation_arguments", {**self.arguments, **self.validation_arguments})
-        if train.classes != validation.classes:
-            raise UserError(
-                f"validation_arguments: the classes are {', '.join(validation.classes)}, and those of the training "
-                f"photos {', '.join(train.classes)}; they must be the same"
-            )
+        require_same_classes("validation_arguments", train, validation)
         return train, validation
 
     def _open(self, option: str, arguments: Mapping[str, Any]) -> DatasetPhotos:
@@ -77,11 +73,10 @@ class OwnDataset(SplitSource):
             ) from error
         try:
             opened = made(**arguments)
+            len(opened)
         # A class of the user's own may raise anything.
         except Exception as error:
             raise UserError(f"{option}: {self.dataset} cannot be opened ({reason_of(error)})") from error
-        if not (hasattr(opened, "__len__") and hasattr(opened, "__getitem__")):
-            raise UserError(f"dataset: {self.dataset} has no length or no items; give a torch.utils.data.Dataset")
         return DatasetPhotos(opened, "dataset")
 
 

@@ -2,8 +2,6 @@
 
 import logging
 import shutil
-import zipfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +9,8 @@ from pathlib import Path
 import pooch
 from filelock import FileLock, Timeout
 
-from headstart.datamodules.photos.photo_source import PhotoSource
-from headstart.output.errors import UserError, explain_write_errors, reason_of
+from headstart.datamodules.photos.photo_source import SplitSource
+from headstart.output.errors import UserError, chain_of, explain_write_errors, reason_of
 from headstart.store.cache import cache_folder
 
 log = logging.getLogger(__name__)
@@ -22,7 +20,7 @@ SILENCE_LIMIT = 60.0
 CHUNK = 2**16
 
 
-class FetchedSource(PhotoSource):
+class FetchedSource(SplitSource):
     """A data set that can be fetched, into a folder that the user names or into the cache folder.
 
     Args:
@@ -65,38 +63,6 @@ class FetchedSource(PhotoSource):
         """Fetch the data set into a temporary folder, and return the folder in there that holds it."""
 
 
-class ZipSource(FetchedSource):
-    """A data set in a zip archive.
-
-    Args:
-        root: The folder that the user names, if any.
-        inside: Path in the cache folder that is used otherwise.
-        download: Whether the data set is fetched where its folder is missing or empty.
-        url: Address of the archive.
-        sha256: SHA-256 of the archive, hexadecimal; None for any.
-    """
-
-    def __init__(self, root: str | None, inside: str, download: bool, url: str, sha256: str | None) -> None:
-        super().__init__(root, inside, download)
-        self.url = url
-        self.sha256 = sha256
-
-    def fill(self, partial: Path) -> Path:
-        """Download the archive and unpack it."""
-        archive, unpacked = partial / "archive.zip", partial / "unpacked"
-        download(self.url, archive, self.sha256)
-        try:
-            with zipfile.ZipFile(archive) as file:
-                # Every member is read to its end, where its checksum is compared, and none is written elsewhere or as a
-                # link, whatever it is called.
-                file.extractall(unpacked)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-            raise UserError(
-                f"url: {self.url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
-            ) from error
-        return unpacked
-
-
 def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
     """Create a folder, unless it holds something already.
 
@@ -119,11 +85,11 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.lock"))
         try:
-            held = lock.acquire(timeout=0)
+            locked = lock.acquire(timeout=0)
         except Timeout:
             log.warning("another process is fetching %s; waiting for it", folder)
-            held = lock.acquire()
-        with held:
+            locked = lock.acquire()
+        with locked:
             if not _holds_something(folder):
                 _fill_and_rename(folder, fill)
 
@@ -163,15 +129,10 @@ def download(url: str, path: Path, sha256: str | None, otherwise: str = "set roo
     try:
         pooch.retrieve(url, known_hash, path.name, path.parent, downloader=downloader)
     except OSError as error:
-        raise UserError(f"download: {url} cannot be fetched ({reason_of(_first(error))}); {otherwise}") from error
+        # The first error of the chain has the shortest message.
+        *_, first = chain_of(error)
+        raise UserError(f"download: {url} cannot be fetched ({reason_of(first)}); {otherwise}") from error
     except ValueError as error:
         raise UserError(
             f"sha256: {url} holds another file than the one with {sha256}; give its own, or {otherwise}"
         ) from error
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first error of a chain, which has the shortest message."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return error

@@ -1,15 +1,14 @@
 """Photos that occur more than once, which would spoil a comparison."""
 
-from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.output.errors import UserError
 
 # Groups, and names of each, that a message lists.
 QUOTED = 5
@@ -28,24 +27,19 @@ def find_duplicates(train: Photos, validation: Photos) -> list[list[str]]:
     Returns:
         The names of each such photo, with their splits.
     """
-    once, repeated = set[str](), set[str]()
-    for photos in (train, validation):
-        for digest in photos.digests():
-            (repeated if digest in once else once).add(digest)
-
     splits = {"training": train, "validation": validation}
-    by_content: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for split, photos in splits.items():
-        for index, digest in enumerate(photos.digests()):
-            if digest in repeated:
-                by_content[digest].append((split, index))
-
+    table = pd.concat([_table(photos).assign(split=split) for split, photos in splits.items()])
     duplicates = []
-    for group in by_content.values():
-        places = {(split, int(splits[split].labels[index])) for split, index in group}
-        if len(places) > 1 and _is_readable(splits[group[0][0]], group[0][1]):
-            duplicates.append([f"{splits[split].names[index]} ({split})" for split, index in group])
+    for _, group in table[table.duplicated("digest", keep=False)].groupby("digest", sort=False):
+        split, index = group["split"].iloc[0], int(group.index[0])
+        if group.duplicated(["split", "label"]).sum() < len(group) - 1 and _is_readable(splits[split], index):
+            duplicates.append([f"{row.name} ({row.split})" for row in group.itertuples()])
     return duplicates
+
+
+def _table(photos: Photos, cache: Path | None = None) -> pd.DataFrame:
+    """Return digest, label and name of each photo."""
+    return pd.DataFrame({"digest": photos.digests(cache), "label": photos.labels, "name": list(photos.names)})
 
 
 def _is_readable(photos: Photos, index: int) -> bool:
@@ -74,7 +68,7 @@ class CountedOnce:
     in_several_classes: list[list[str]]
 
 
-def count_once(photos: Photos, cache: Path | None = None, without: Container[int] = ()) -> CountedOnce:
+def count_once(photos: Photos, cache: Path | None = None, without: Collection[int] = ()) -> CountedOnce:
     """Count photos of equal content in one class once.
 
     Args:
@@ -82,29 +76,15 @@ def count_once(photos: Photos, cache: Path | None = None, without: Container[int
         cache: The cache folder, which remembers digests.
         without: Indices of photos to leave out first, such as those that cannot be decoded.
     """
-    by_content: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for index, (label, digest) in enumerate(zip(photos.labels.tolist(), photos.digests(cache), strict=True)):
-        if index not in without:
-            by_content[digest][label].append(index)
-
-    groups = [group for by_class in by_content.values() for group in by_class.values()]
-    repeated = [[photos.names[index] for index in group] for group in groups if len(group) > 1]
-    several = [
-        [photos.names[first] for [first, *_] in by_class.values()]
-        for by_class in by_content.values()
-        if len(by_class) > 1
-    ]
-    kept = np.array(sorted(group[0] for group in groups), np.int64)
+    table = _table(photos, cache).drop(index=list(without))
+    content = ["digest", "label"]
+    once = table.drop_duplicates(content)
+    repeated, several = (
+        [list(group["name"]) for _, group in rows[rows.duplicated(by, keep=False)].groupby(by, sort=False)]
+        for rows, by in ((table, content), (once, "digest"))
+    )
+    kept = once.index.to_numpy()
     return CountedOnce(photos if len(kept) == len(photos) else photos.subset(kept), kept, repeated, several)
-
-
-def require_none(duplicates: Sequence[Sequence[str]]) -> None:
-    """Check that there are no duplicates; a UserError names the first of them."""
-    if duplicates:
-        raise UserError(
-            f"data.photos: {len(duplicates)} photos are in both splits or in two classes: {quote(duplicates, ' = ')}; "
-            "remove them, or keep them with data.on_duplicates=keep"
-        )
 
 
 def quote(groups: Sequence[Sequence[str]], sign: str) -> str:

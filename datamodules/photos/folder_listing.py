@@ -206,10 +206,10 @@ def _reason_of_link(entry: os.DirEntry[str], root: str) -> str:
     """Return why a link is left out; an empty text for what is no link, or leads to something else in the root."""
     if not entry.is_symlink():
         return ""
-    target, own = Path(entry.path).resolve(), Path(entry.path).parent.resolve()
+    target, folder = Path(entry.path).resolve(), Path(entry.path).parent.resolve()
     if not target.is_relative_to(root):
         return OUTSIDE
-    return LOOP if own.is_relative_to(target) else ""
+    return LOOP if folder.is_relative_to(target) else ""
 
 
 def other_kind(name: str) -> str:

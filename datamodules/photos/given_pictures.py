@@ -30,10 +30,10 @@ def find_source(photos: str | Sequence[str]) -> CsvPhotos | HuggingFaceDataset |
         photos: A CSV file; tar shards or Parquet files, by a path or URL with wildcards or as a list; a data set of the
             Hugging Face Hub, `hf://owner/name`; or a folder that `save_to_disk` of the package datasets wrote.
     """
-    given = [photos] if isinstance(photos, str) else [*photos]
-    endings = {Path(each).suffix.lower() for each in given}
+    paths = [photos] if isinstance(photos, str) else [*photos]
+    endings = {Path(path).suffix.lower() for path in paths}
     if len(endings) == 1 and (ending := endings.pop()) in FORMATS:
-        return HuggingFaceDataset(FORMATS[ending], given)
+        return HuggingFaceDataset(FORMATS[ending], paths)
     if not isinstance(photos, str):
         return None
     if photos.startswith(HUB) and not photos.startswith(HUB_FILE):
@@ -67,10 +67,10 @@ def read_pictures(
     if isinstance(photos, Pictures):
         return photos
     with prefix_errors(option, single=True):
-        given = str(photos) if isinstance(photos, Path) else photos
-        if not isinstance(given, str) and any(isinstance(each, np.ndarray) for each in given):
-            return _Arrays([np.asarray(each) for each in given])
-        return _read(given if isinstance(given, str) else [str(each) for each in given], cache)
+        listed = str(photos) if isinstance(photos, Path) else photos
+        if not isinstance(listed, str) and any(isinstance(picture, np.ndarray) for picture in listed):
+            return _Arrays([np.asarray(picture) for picture in listed])
+        return _read(listed if isinstance(listed, str) else [str(picture) for picture in listed], cache)
 
 
 def _read(given: str | Sequence[str], cache: Path | None) -> Pictures:
@@ -90,7 +90,7 @@ def _read(given: str | Sequence[str], cache: Path | None) -> Pictures:
         raise UserError(f"there are none in {given}; give a folder of pictures, files or arrays")
     files = [given] if isinstance(given, str) else given
     return PhotoFiles(
-        Path("/"), [str(Path(each).expanduser().absolute()) for each in files], [0] * len(files), ["photos"]
+        Path("/"), [str(Path(file).expanduser().absolute()) for file in files], [0] * len(files), ["photos"]
     )
 
 

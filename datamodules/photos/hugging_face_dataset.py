@@ -19,7 +19,7 @@ from headstart.datamodules.photos.hugging_face_files import (
     require_all_used,
 )
 from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos, read_labels
-from headstart.datamodules.photos.photo_source import Photos, SplitSource
+from headstart.datamodules.photos.photo_source import Photos, SplitSource, require_same_classes
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
 
@@ -28,8 +28,6 @@ SAVED = ("dataset_dict.json", "state.json")
 # Type of columns for labels, and names of others that hold them: those in most data sets and in tar shards.
 LABEL = "ClassLabel"
 LABEL_NAMES = ("label", "cls")
-# Python's message where the package reads a text in a tar shard as the number of a class.
-NO_NUMBER = "invalid literal for int()"
 # Types of columns for pictures; the first that there is.
 PICTURES = ("Image", "binary")
 
@@ -105,11 +103,8 @@ class HuggingFaceDataset(SplitSource):
         named = self.validation_split
         validation = self._first_labelled() if named is None else self._photos("validation_split", named)
 
-        if validation is not None and validation.classes != train.classes:
-            raise UserError(
-                f"label: the classes of the validation split are {', '.join(validation.classes)}, and those of the "
-                f"training split {', '.join(train.classes)}; they must be the same"
-            )
+        if validation is not None:
+            require_same_classes("label", train, validation)
         return train, validation
 
     def pictures(self) -> Photos:
@@ -137,10 +132,10 @@ class HuggingFaceDataset(SplitSource):
             raise
         # The package's readers raise errors of many kinds.
         except Exception as error:
-            remedy = "give a name on the Hugging Face Hub, a folder, or a format and data_files"
-            if NO_NUMBER in str(error):
-                remedy = "a member .cls is a whole number; name texts .txt, and give label=txt"
-            raise UserError(f"path: {self.path} cannot be loaded ({reason_of(error)}); {remedy}") from error
+            raise UserError(
+                f"path: {self.path} cannot be loaded ({reason_of(error)}); give a name on the Hugging Face Hub, a "
+                "folder, or a format and data_files"
+            ) from error
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
     def _loaded_by(self, datasets: Any) -> Any:  # noqa: ANN401 - a package without types

@@ -95,7 +95,7 @@ def require_all_used(path: str, revision: str | None, used: Mapping[Any, Sequenc
     if about.card_data is not None and about.card_data.get("configs"):
         return
 
-    names = [name for each in used.values() for name in each]
+    names = [name for of_split in used.values() for name in of_split]
     suffixes = {Path(name).suffix for name in names}
     listed = [file.rfilename for file in about.siblings or () if Path(file.rfilename).suffix in suffixes]
     if len(listed) != len(names):

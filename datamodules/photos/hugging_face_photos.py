@@ -1,12 +1,12 @@
-"""Photos in a table of the package datasets, their labels, and names in little memory."""
+"""Photos in a table of the package datasets, and their labels."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,54 +17,6 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
-
-
-class NumberedNames(Sequence[str]):
-    """Names such as `train/17`: a title and a number.
-
-    Args:
-        titles: The titles.
-        which: Index of each name's title.
-        numbers: Number of each name.
-    """
-
-    def __init__(self, titles: Sequence[str], which: NDArray[np.int32], numbers: NDArray[np.int64]) -> None:
-        self.titles = titles
-        self.which = which
-        self.numbers = numbers
-
-    @classmethod
-    def of_sizes(cls, sizes: Mapping[str, int]) -> NumberedNames:
-        """Return the names of pictures that are numbered from 0 under each title.
-
-        Args:
-            sizes: Number of pictures by title.
-        """
-        which = np.repeat(np.arange(len(sizes), dtype=np.int32), [*sizes.values()])
-        numbers = np.concatenate([np.arange(size) for size in sizes.values()])
-        return cls([*sizes], which, numbers)
-
-    def take(self, indices: NDArray[np.int64]) -> NumberedNames:
-        """Return some of the names, in the order of their indices."""
-        return NumberedNames(self.titles, self.which[indices], self.numbers[indices])
-
-    def __len__(self) -> int:
-        """Return the number of names."""
-        return len(self.numbers)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield every name."""
-        return (f"{self.titles[which]}/{number}" for which, number in zip(self.which, self.numbers, strict=True))
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> NumberedNames: ...
-    def __getitem__(self, index: int | slice) -> str | NumberedNames:
-        """Return one name, or a slice of them."""
-        if isinstance(index, slice):
-            return NumberedNames(self.titles, self.which[index], self.numbers[index])
-        return f"{self.titles[self.which[index]]}/{self.numbers[index]}"
 
 
 class HuggingFacePhotos(Photos):
@@ -93,7 +45,7 @@ class HuggingFacePhotos(Photos):
         self.dataset = dataset.select_columns([image]).cast_column(image, ImageColumn(decode=False))
         self.image = image
         self.labels = np.array(labels, dtype=np.int64)
-        self.names: NumberedNames = NumberedNames.of_sizes(sizes)
+        self.names = [f"{split}/{number}" for split, size in sizes.items() for number in range(size)]
         self.classes = tuple(classes)
         self.left_out = left_out
 
@@ -116,7 +68,7 @@ class HuggingFacePhotos(Photos):
         photos = copy.copy(self)
         photos.dataset = self.dataset.select(indices)
         photos.labels = self.labels[indices]
-        photos.names = self.names.take(indices)
+        photos.names = [self.names[index] for index in indices]
         photos._known = self.known[indices]
         return photos
 

@@ -1,6 +1,5 @@
 """Photos with a label map each: in folders of photos and maps, or in a data set of torchvision."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -10,13 +9,15 @@ from PIL import Image
 
 from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
 from headstart.datamodules.photos.folder_listing import read_folder, require_folder
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
 from headstart.datamodules.photos.picture_decoding import turn_upright
 from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError, require_different
 
 ONE_CHANNEL = ("L", "P")
+# Names without a partner that a message lists.
+QUOTED = 5
 VOC_CLASSES = (
     *("background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
     *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
@@ -64,7 +65,7 @@ class MapFiles(PhotoFiles):
         return Image.fromarray(np.repeat(labels[..., None], 3, 2))
 
 
-class MapFolders(PhotoSource):
+class MapFolders(SplitSource):
     """Photos in `train/images/` with label maps of the same names in `train/masks/`.
 
     `validation/` or `val/` holds the validation photos in the same way. A map is a PNG with one channel, grey or with a
@@ -80,46 +81,35 @@ class MapFolders(PhotoSource):
         self.classes = classes
         self.name = self.root.resolve().name
 
-    def train(self) -> Photos:
-        """List the photos in train/."""
-        return self._read("train")
-
-    def validation(self) -> Photos:
-        """List the photos in validation/ or val/."""
-        return self._read(*VALIDATION_FOLDERS)
+    def splits(self) -> tuple[Photos, Photos]:
+        """List the photos in train/, and those in validation/ or val/."""
+        return self._read("train"), self._read(*VALIDATION_FOLDERS)
 
     def _read(self, *names: str) -> Photos:
         require_folder(self.root, "give the folder that holds train/ and validation/")
         require_different("classes", self.classes, minimum=2)
         split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
         if split is None:
-            there = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
-            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {there}")
+            folders = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
+            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
-        folders = {kind: read_folder(split / kind) for kind in ("images", "masks") if (split / kind).is_dir()}
-        if len(folders) < 2 or not all(folder.photos for folder in folders.values()):
-            raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
-
-        for kind, folder in folders.items():
-            stem, count = Counter(Path(name).stem for name in folder.photos).most_common(1)[0]
-            if count > 1:
-                raise UserError(f"root: {split / kind} holds {count} files of the name {stem}; leave one of each")
-
+        listed = {kind: read_folder(split / kind) for kind in ("images", "masks")}
         photos, maps = (
-            {Path(name).stem: split / kind / name for name in folder.photos} for kind, folder in folders.items()
+            {Path(name).stem: split / kind / name for name in folder.photos} for kind, folder in listed.items()
         )
-        alone = [(photos | maps)[stem].relative_to(split) for stem in sorted(set(photos) ^ set(maps))]
-        if alone:
+        alone = sorted(photos.keys() ^ maps.keys())
+        count = sum(len(folder.photos) for folder in listed.values())
+        if not photos or alone or count > 2 * len(photos):
             raise UserError(
-                f"root: {len(alone)} files of {split} have no partner of the same name in images/ or masks/, "
-                f"{alone[0]} first; add or remove them"
+                f"root: {split} must hold images/ with photos and masks/ with one label map of the same name for each; "
+                f"it has {count} files, of which {len(alone)} are without a partner: {', '.join(alone[:QUOTED])}"
             )
 
         paired = pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
         paired.left_out = {
             f"{split.name}/{kind}/{name}": other
-            for kind, each in folders.items()
-            for name, other in each.others.items()
+            for kind, folder in listed.items()
+            for name, other in folder.others.items()
         }
         return paired
 
@@ -144,7 +134,7 @@ class TorchvisionSegmentation(TorchvisionSource):
         super().__init__(name, f"datasets/torchvision/{name}-maps", root, download)
         self.name = name
 
-    def splits(self) -> tuple[Arguments, Arguments]:
+    def arguments(self) -> tuple[Arguments, Arguments]:
         """Return the arguments of torchvision's class for both splits."""
         if self.name == "VOCSegmentation":
             return {"image_set": "train"}, {"image_set": "val"}

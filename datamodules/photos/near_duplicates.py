@@ -17,8 +17,8 @@ from headstart.output.progress import Progress
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
 ALIKE = 0.995
-# Products of thumbnails in memory at once, 64 MB, of no more than so many training pictures.
-BLOCK, TRAIN_BLOCK = 2**24, 2**16
+# Products of thumbnails in memory at once, 64 MB, and pictures that others are compared with at once.
+BLOCK, AT_ONCE = 2**24, 2**16
 # Pictures that are decoded at once, and of which thumbnails are computed at once, in a processor's cache.
 CHUNK, PHOTOS_AT_ONCE = 64, 16
 
@@ -48,51 +48,38 @@ def read_thumbnails(photos: Photos, preprocessing: Preprocessing, workers: int |
         title: Title of the progress.
     """
     decoder = Decoder(photos, preprocessing, count_processors() if workers is None else workers, CHUNK, ahead=True)
-    found = []
+    computed = []
     with explain_decoding_errors(), Progress(title, len(photos), "photos compared") as progress:
         for pixels, _ in decoder.decode(range(len(photos)), torch.device("cpu")):
-            found += [thumbnails(part) for part in pixels.split(PHOTOS_AT_ONCE)]
+            computed += [thumbnails(part) for part in pixels.split(PHOTOS_AT_ONCE)]
             progress.advance(len(pixels))
-    return torch.cat(found)
+    return torch.cat(computed)
 
 
-def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, int]]:
-    """Find the validation pictures that look like a training picture.
+def find_alike(pictures: Tensor, others: Tensor | None = None) -> list[tuple[int, int]]:
+    """Find the pictures that look like another one.
 
     Args:
-        train: Thumbnails of the training pictures, `[samples, 64]`.
-        validation: Thumbnails of the validation pictures, `[samples, 64]`.
+        pictures: Thumbnails of the pictures, `[pictures, 64]`.
+        others: Thumbnails of the others; by default each picture is compared with those before it.
 
     Returns:
-        Indices of the closest training picture and of the validation picture, for each that has one.
+        Indices of the closest other one and of the picture, for each that has one.
     """
     pairs = []
-    step = max(1, BLOCK // min(len(train), TRAIN_BLOCK))
-    for first, block in zip(range(0, len(validation), step), validation.split(step), strict=True):
-        maxima = [(block @ part.T).max(1) for part in train.split(TRAIN_BLOCK)]
+    step = max(1, BLOCK // max(1, min(len(pictures if others is None else others), AT_ONCE)))
+    for first in range(0, len(pictures), step):
+        block = pictures[first : first + step]
+        candidates = pictures[: first + len(block)] if others is None else others
+        maxima = []
+        for start in range(0, len(candidates), AT_ONCE):
+            products = block @ candidates[start : start + AT_ONCE].mT
+            maxima.append((products.tril(first - start - 1) if others is None else products).max(1))
+
         likeness, which = torch.stack([maximum.values for maximum in maxima]).max(0)
         for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist():
             part = int(which[i])
-            pairs.append((part * TRAIN_BLOCK + int(maxima[part].indices[i]), first + i))
-    return pairs
-
-
-def find_alike(thumbnails: Tensor) -> list[tuple[int, int]]:
-    """Find pictures that look like an earlier one.
-
-    Args:
-        thumbnails: `[pictures, 64]`, of unit length or zero.
-
-    Returns:
-        The earlier picture that is closest, and the picture, for each that has one.
-    """
-    pairs = []
-    step = max(1, BLOCK // max(1, len(thumbnails)))
-    for first in range(0, len(thumbnails), step):
-        block = thumbnails[first : first + step]
-        products = (block @ thumbnails[: first + len(block)].mT).tril(first - 1)
-        likeness, closest = products.max(1)
-        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
+            pairs.append((part * AT_ONCE + int(maxima[part].indices[i]), first + i))
     return pairs
 
 
@@ -111,9 +98,10 @@ def warn_of_near_duplicates(
         The names of the training and of the validation photo of each pair.
     """
     splits: Sequence[tuple[str, Photos]] = [("training", train), ("validation", validation)]
-    pairs = find_near_duplicates(
-        *(read_thumbnails(photos, preprocessing, workers, f"{split} photos") for split, photos in splits)
+    of_train, of_validation = (
+        read_thumbnails(photos, preprocessing, workers, f"{split} photos") for split, photos in splits
     )
+    pairs = find_alike(of_validation, of_train)
     names = [[train.names[i], validation.names[j]] for i, j in pairs if train.digest(i) != validation.digest(j)]
     if names:
         listed = quote(names, " ~ ")

@@ -17,7 +17,7 @@ from headstart.datamodules.photos.folder_listing import warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
-from headstart.store.feature_table import HexDigests, pack
+from headstart.store.feature_table import in_hexadecimal, pack
 from headstart.store.file_digests import digest_files
 
 
@@ -41,9 +41,9 @@ class Photos(Pictures):
     def fingerprint(self) -> str:
         """Digest the data set: it changes whenever a photo, its name, its label or their order does."""
         digest = hashlib.sha256("\0".join(self.classes).encode(errors="surrogateescape"))
-        for name, label, content in zip(self.names, self.labels, self.digests(), strict=True):
+        for name, label, content in zip(self.names, self.labels, self.packed_digests(), strict=True):
             # A name that is not valid UTF-8 comes from the file system with surrogates in it.
-            digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + bytes.fromhex(content))
+            digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + content.ljust(32, b"\0"))
         if self.maps is not None:
             digest.update(bytes.fromhex(self.maps.fingerprint()))
         return digest.hexdigest()
@@ -96,7 +96,7 @@ class PictureFiles(Pictures):
         requested = list(indices)
         if missing := [index for index in dict.fromkeys(requested) if not self.known[index]]:
             self.known[missing] = pack(digest_files([self.path(index) for index in missing], cache))
-        return [HexDigests(self.known)[index] for index in requested]
+        return in_hexadecimal(self.known[requested])
 
 
 class PhotoFiles(PictureFiles, Photos):
@@ -227,8 +227,17 @@ class SplitSource(PhotoSource):
                 f"validation_fraction: required, since all photos of {self.name} are for training; "
                 "give a share to hold out, such as 0.2"
             )
-        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
-        return photos.subset(np.flatnonzero(chosen == held))
+        is_held_out = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
+        return photos.subset(np.flatnonzero(is_held_out == held))
+
+
+def require_same_classes(option: str, train: Photos, validation: Photos) -> None:
+    """Raise a UserError, which names an option, if the splits have different classes."""
+    if train.classes != validation.classes:
+        raise UserError(
+            f"{option}: the classes of the validation photos are {', '.join(validation.classes)}, and those of the "
+            f"training photos {', '.join(train.classes)}; they must be the same"
+        )
 
 
 def hold_out(
@@ -252,7 +261,7 @@ def hold_out(
     Raises:
         UserError: A class has fewer than two photos.
     """
-    held = np.zeros(len(names), dtype=np.bool_)
+    is_held_out = np.zeros(len(names), dtype=np.bool_)
     for label, title in enumerate(classes):
         members = np.flatnonzero(labels == label).tolist()
         if len(members) < 2:
@@ -261,8 +270,8 @@ def hold_out(
             )
         ranks = {i: hashlib.sha256(f"{seed}/{names[i]}".encode(errors="surrogateescape")).digest() for i in members}
         size = min(max(round(fraction * len(members)), 1), len(members) - 1)
-        held[sorted(members, key=ranks.__getitem__)[:size]] = True
-    return held
+        is_held_out[sorted(members, key=ranks.__getitem__)[:size]] = True
+    return is_held_out
 
 
 def require_classes(photos: Photos, split: str, warns: bool = True) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from headstart.datamodules.photos.picture_decoding import DECODING
 from headstart.modules.provenance import own_digests
-from headstart.store.feature_table import Digests, HexDigests, pack
+from headstart.store.feature_table import Digests, in_hexadecimal, pack
 from headstart.store.json_digest import digest_of
 
 # Pictures that are digested at once: what waits for a thread takes more memory than a digest.
@@ -70,8 +70,8 @@ class Pictures(ABC):
     def own_code(self) -> str:
         """Digest of the user's own code, where such code decodes the pictures; empty where the suite's does."""
         if self._own_code is None:
-            own = own_digests(type(self).__mro__)
-            self._own_code = digest_of(own) if own else ""
+            digests = own_digests(type(self).__mro__)
+            self._own_code = digest_of(digests) if digests else ""
         return self._own_code
 
     @property
@@ -90,17 +90,24 @@ class Pictures(ABC):
         """
         return PicturePart(self, indices)
 
-    def digests(self, cache: Path | None = None) -> Sequence[str]:
+    def digests(self, cache: Path | None = None) -> list[str]:
+        """Digest the content of every picture, as `packed_digests`; returns texts, which take four times the memory."""
+        return in_hexadecimal(self.packed_digests(cache))
+
+    def packed_digests(self, cache: Path | None = None) -> Digests:
         """Digest the content of every picture, side by side, and each once.
 
         Args:
             cache: The cache folder, which remembers the digests of files that have not changed since.
+
+        Returns:
+            Their SHA-256, 32 bytes each, `[samples]`.
         """
         missing = np.flatnonzero(self.known == b"")
         for first in range(0, len(missing), SPAN):
             span = missing[first : first + SPAN]
             self.known[span] = pack(self.digest_some(span.tolist(), cache))
-        return HexDigests(self.known)
+        return self.known
 
     @property
     def known(self) -> Digests:
@@ -111,11 +118,7 @@ class Pictures(ABC):
 
     def known_digest(self, index: int) -> str | None:
         """Return the digest of one picture; None if it is not known."""
-        return HexDigests(self.known)[index] if self.known[index] else None
-
-    def set_digests(self, digests: Sequence[str]) -> None:
-        """Set the digests of all pictures, where they are known."""
-        self._known = pack(digests)
+        return in_hexadecimal(self.known[index : index + 1])[0] if self.known[index] else None
 
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest some pictures, side by side.

@@ -5,13 +5,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.dataset_photos import DatasetPhotos, class_names
 from headstart.datamodules.photos.download import FetchedSource
 from headstart.datamodules.photos.folder_listing import require_folder
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, hold_out
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError, reason_of
 from headstart.output.seeds import Seed
 
@@ -25,35 +24,18 @@ def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
 _FLAGGED = {"train": True}, {"train": False}
 # Arguments for the training and the validation photos; where there are three splits, validation is not the test.
 SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
-    "CIFAR10": _FLAGGED,
-    "CIFAR100": _FLAGGED,
-    "Caltech101": ({}, None),
-    "Caltech256": ({}, None),
+    **dict.fromkeys(("CIFAR10", "CIFAR100", "FashionMNIST", "KMNIST", "MNIST", "QMNIST", "USPS"), _FLAGGED),
+    **dict.fromkeys(
+        ("DTD", "FGVCAircraft", "Flowers102", "ImageNet", "Imagenette", "PCAM", "RenderedSST2"), _named("train", "val")
+    ),
+    **dict.fromkeys(("Food101", "GTSRB", "STL10", "SVHN", "StanfordCars"), _named("train", "test")),
+    **dict.fromkeys(("Caltech101", "Caltech256", "EuroSAT", "SUN397"), ({}, None)),
     "Country211": _named("train", "valid"),
-    "DTD": _named("train", "val"),
     "EMNIST": ({"split": "balanced", "train": True}, {"split": "balanced", "train": False}),
-    "EuroSAT": ({}, None),
-    "FGVCAircraft": _named("train", "val"),
-    "FashionMNIST": _FLAGGED,
-    "Flowers102": _named("train", "val"),
-    "Food101": _named("train", "test"),
-    "GTSRB": _named("train", "test"),
-    "ImageNet": _named("train", "val"),
-    "Imagenette": _named("train", "val"),
-    "KMNIST": _FLAGGED,
-    "MNIST": _FLAGGED,
     "OxfordIIITPet": _named("trainval", "test"),
-    "PCAM": _named("train", "val"),
     "Places365": ({"split": "train-standard", "small": True}, {"split": "val", "small": True}),
-    "QMNIST": _FLAGGED,
-    "RenderedSST2": _named("train", "val"),
     # Unlike the others, it downloads by default.
     "SEMEION": ({"download": False}, None),
-    "STL10": _named("train", "test"),
-    "SUN397": ({}, None),
-    "SVHN": _named("train", "test"),
-    "StanfordCars": _named("train", "test"),
-    "USPS": _FLAGGED,
 }
 # Data sets that torchvision cannot download.
 BY_HAND = ("ImageNet",)
@@ -79,28 +61,22 @@ class TorchvisionSource(FetchedSource):
         self.kind = kind
 
     @abstractmethod
-    def splits(self) -> tuple[Arguments, Arguments | None]:
+    def arguments(self) -> tuple[Arguments, Arguments | None]:
         """Return the arguments of torchvision's class for the training and the validation photos, if there are any."""
 
     @abstractmethod
     def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
         """Return the photos of an opened data set; an OSError where some are missing."""
 
-    def train(self) -> Photos:
-        """List the training photos."""
-        return self._read(self.splits()[0])
-
-    def validation(self) -> Photos:
-        """List the validation photos."""
-        arguments = self.splits()[1]
-        if arguments is None:
-            raise UserError(f"name: torchvision's {self.kind} has no validation split; give validation_fraction")
-        return self._read(arguments)
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """List the photos of torchvision's splits, of which there may be one alone."""
+        train, validation = self.arguments()
+        return self._read(train), None if validation is None else self._read(validation)
 
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""
         try:
-            for arguments in self.splits()[: 1 if self.in_one_archive else 2]:
+            for arguments in self.arguments()[: 1 if self.in_one_archive else 2]:
                 if arguments is not None:
                     self._open(partial, {**arguments, "download": True})
         except (OSError, HTTPException, RuntimeError) as error:
@@ -158,16 +134,7 @@ class TorchvisionDataset(TorchvisionSource):
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
-    def prepare(self, cache: Path | None = None) -> None:
-        """Download the data set, if that is asked for and the root is missing or empty.
-
-        Args:
-            cache: The cache folder, for a source without a root of its own.
-        """
-        self.splits()
-        super().prepare(cache)
-
-    def splits(self) -> tuple[Arguments, Arguments | None]:
+    def arguments(self) -> tuple[Arguments, Arguments | None]:
         """Return the arguments of torchvision's class for both splits."""
         if self.name not in SPLITS:
             raise UserError(f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}")
@@ -175,20 +142,6 @@ class TorchvisionDataset(TorchvisionSource):
         if validation is not None and self.validation_fraction is not None:
             raise UserError(f"validation_fraction: torchvision's {self.name} has a split of its own; leave it out")
         return train, validation
-
-    def train(self) -> Photos:
-        """List the training photos, without those that are held out."""
-        photos = super().train()
-        return photos if self.validation_fraction is None else self._split(photos, held=False)
-
-    def validation(self) -> Photos:
-        """List the validation photos: those of torchvision's split, or those that are held out."""
-        return super().validation() if self.validation_fraction is None else self._split(super().train(), held=True)
-
-    def _split(self, photos: Photos, held: bool) -> Photos:
-        assert self.validation_fraction is not None
-        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
-        return photos.subset(np.flatnonzero(chosen == held))
 
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""
@@ -202,6 +155,36 @@ class TorchvisionDataset(TorchvisionSource):
     def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
         """List the files of a data set, or read its pictures where it is not made of files."""
         return _list_files(dataset, self.root) or DatasetPhotos(dataset)
+
+
+class OxfordPets(TorchvisionSource):
+    """Oxford-IIIT Pet with two classes, cat and dog; training on `trainval`, validation on `test`.
+
+    Args:
+        root: Folder that holds torchvision's oxford-iiit-pet/. The default is a folder in the cache.
+        download: Fetch the data set with torchvision, if it is missing.
+    """
+
+    name = "oxford_pets"
+    subfolder = "oxford-iiit-pet"
+    in_one_archive = True
+
+    def __init__(self, root: str | None = None, download: bool = False) -> None:
+        super().__init__("OxfordIIITPet", "datasets", root, download)
+
+    def arguments(self) -> tuple[Arguments, Arguments]:
+        """Return the arguments of torchvision's class for both splits."""
+        train, validation = ({"split": split, "target_types": "binary-category"} for split in ("trainval", "test"))
+        return train, validation
+
+    def convert(self, dataset: Any) -> PhotoFiles:  # noqa: ANN401 - one of torchvision's classes
+        """List the photos of a data set; torchvision offers the labels in public only along with decoded photos."""
+        missing = [path.name for path in dataset._images if not path.is_file()]
+        if missing:
+            raise FileNotFoundError(f"{len(missing)} photos are missing, {missing[0]} first")
+        folder = self.root / self.subfolder
+        names = [path.relative_to(folder).as_posix() for path in dataset._images]
+        return PhotoFiles(folder, names, dataset._bin_labels, dataset.bin_classes)
 
 
 def _list_files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes

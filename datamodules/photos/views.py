@@ -36,7 +36,10 @@ class Views(OfOthers):
         """Decode one photo, and augment it for another view than the first."""
         view, photo_index = divmod(index, len(self.pictures))
         photo = self.pictures.read(photo_index)
-        return self._augment(photo, self._name(self.pictures.digests()[photo_index], view)) if view else photo
+        if not view:
+            return photo
+        digest = self.pictures.known_digest(photo_index) or self.pictures.digest(photo_index)
+        return self._augment(photo, self._name(digest, view))
 
     def digest(self, index: int) -> str:
         """Digest a photo's content, and for another view than the first the seed of its augmentation."""

@@ -15,7 +15,7 @@ from headstart.contract.tables.csv_tables import SOURCE_COLUMNS, read_performanc
 from headstart.datamodules import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.engines.options import EngineOptions
-from headstart.evaluation.embeddings import Job, embed_all, find_stored, networks_of
+from headstart.evaluation.embeddings import Job, embed_all, networks_of
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, find_metrics
 from headstart.evaluation.sources.pixel_features import pixel_features
 from headstart.evaluation.sources.results import RankedSources, describe_ranking
@@ -168,17 +168,13 @@ def _extract(
     """Return features by target and source, computed one after the other or on the engine."""
     titles = {(target, source): f"{source} on {target}" for target, source in jobs}
     of_photos = {titles[pair]: job for pair, job in jobs.items() if job.taps}
-    stored = find_stored(of_photos) if engines.is_serial else embed_all(of_photos, engines)
-    # Sampled pixels have a progress of their own.
-    waiting = {pair: len(job.pictures) * (bool(job.taps) and titles[pair] not in stored) for pair, job in jobs.items()}
+    stored = {} if engines.is_serial else embed_all(of_photos, engines)
 
     features: dict[tuple[str, str], SourceFeatures] = {}
     for pair, job in jobs.items():
         start, target = time.perf_counter(), targets[pair[0]]
         if target.photos.maps is None:
-            before = sum(waiting[other] for other in features)
-            after = sum(waiting.values()) - before - waiting[pair]
-            result = source_features(job, target, stored.get(titles[pair]), before, after)
+            result = source_features(job, target, stored.get(titles[pair]))
         else:
             result = pixel_features(job, target, pixels, seed)
         features[pair] = replace(result, seconds=time.perf_counter() - start)

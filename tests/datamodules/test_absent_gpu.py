@@ -19,11 +19,8 @@ from headstart.modules.methods.catalogue import METHODS
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.folding import FoldedNetwork
-from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
-from headstart.tests.material.cut_networks import build_cut
 from headstart.tests.material.streams import WIDTH, random_photos, random_samples, tiny_backbone
 
 CLASSES = 3
@@ -97,32 +94,4 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
                     comparison.validation_step(part, 0)
             assert comparison.counts.device == GPU
         assert comparison.samples_seen == SAMPLES
-        assert not waits.noted, f"waits for the GPU: {waits.noted}"
-
-
-@pytest.mark.parametrize(("source", "target"), [("cpu", GPU), (GPU, "cpu")])
-@pytest.mark.parametrize("non_blocking", [False, True])
-def test_a_copy_waits_from_memory_that_is_not_pinned(source: Any, target: Any, non_blocking: bool) -> None:
-    with absent_gpu() as waits:
-        values = torch.ones(3, device=source)
-        assert not waits.noted
-        values.to(target, non_blocking=non_blocking)
-        assert len(waits.noted) == 1
-
-
-def test_a_folded_tail_waits_for_nothing() -> None:
-    backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
-    parts = cut(backbone, "features.14")
-    # Full precision: torch casts automatically only on devices that exist.
-    tail = TrainableBackbone(parts.tail, batch_norm="trained")
-    with absent_gpu() as waits:
-        to_gpu(tail)
-        inputs = torch.zeros(4, *parts.shape, dtype=torch.bfloat16, device=GPU)
-        waits.noted.clear()
-        for _ in range(2):
-            with tail.folded():
-                features = tail(inputs)
-            assert features.device == GPU
-            assert features.shape == (4, backbone.width)
-            assert tail(inputs).device == GPU
         assert not waits.noted, f"waits for the GPU: {waits.noted}"

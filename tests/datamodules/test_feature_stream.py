@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -29,37 +27,18 @@ def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -
     assert stream.decisive()["feature_precision"] == "float32"
 
 
-def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, computed: list[int]) -> None:
-    set_up(FeatureStream)
-    assert computed == [24, 12]
-    set_up(FeatureStream, orderings=7, first_ordering=3, batch_size=4, max_samples=10)
-    assert len(computed) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"precision": "bfloat16"},
-        {"seed": 1},
-        {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.35}, Preprocessing(32, 32))},
-        {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(40, 32))},
-    ],
-)
-def test_other_features_are_computed(set_up: SetUp, computed: list[int], options: dict[str, Any]) -> None:
-    set_up(FeatureStream, precision="float32")
-    set_up(FeatureStream, **{"precision": "float32", **options})
-    assert len(computed) == 4
-
-
-def test_features_of_other_weights_under_the_same_name_are_not_taken(
-    set_up: SetUp, computed: list[int], monkeypatch: pytest.MonkeyPatch
+def test_features_are_computed_once_for_the_same_weights(
+    set_up: SetUp, computed: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    set_up(FeatureStream)
-    monkeypatch.setattr(
-        "headstart.modules.networks.backbone.Backbone.digest", lambda self: "of weights that were replaced"
-    )
-    set_up(FeatureStream)
+    cache = str(tmp_path / "chosen")
+    set_up(FeatureStream, cache_dir=cache)
+    assert computed == [24, 12]
+    set_up(FeatureStream, cache_dir=cache, orderings=7, first_ordering=3, batch_size=4, max_samples=10)
+    assert len(computed) == 2
+    assert len(list((tmp_path / "chosen" / "features").glob("*/*.safetensors"))) == 2
+    # Other weights may have the same name.
+    monkeypatch.setattr("headstart.modules.networks.backbone.Backbone.digest", lambda self: "of replaced weights")
+    set_up(FeatureStream, cache_dir=cache)
     assert len(computed) == 4
 
 
@@ -79,21 +58,3 @@ def test_a_common_offset_is_subtracted_and_source_logits_stay(set_up: SetUp, mon
         for start in [stream.start()]
     ]
     torch.testing.assert_close(*logits)
-
-
-def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[int], tmp_path: Path) -> None:
-    for _ in range(2):
-        set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
-    assert len(computed) == 2
-    assert len(list((tmp_path / "chosen" / "features").glob("*/*.safetensors"))) == 2
-
-
-@pytest.mark.slow
-def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[int]) -> None:
-    whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
-    parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
-    assert computed == [24, 12]
-    for seed, part in enumerate(parts):
-        indices = sample_validation(whole.validation_labels.numpy(), 7, seed)
-        assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
-    assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3

@@ -5,7 +5,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from headstart.datamodules import row_request
@@ -16,7 +15,7 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import SOURCE_HEAD, Tap
 from headstart.store.json_digest import digest_of
-from headstart.tests.material.stored_rows import NETWORK, ON_CPU, SMALL, TAPS, features_of, find_in
+from headstart.tests.material.stored_rows import NETWORK, ON_CPU, SMALL, TAPS
 
 # Fields that identify a table of rows, by their class: another value results in another table.
 SEPARATING: dict[type, dict[str, Any]] = {
@@ -81,20 +80,9 @@ def test_tables_are_named_by_all_that_rows_depend_on(photos: Photos, monkeypatch
     others.append(replace(request, pictures=Stimuli(photos.names, paths)))
     assert len({table, *(digest_of(each.key) for each in others)}) == len(others) + 1
 
-    # The normalisation is not part of prepared pictures.
+    # The normalisation is no part of prepared pictures.
     assert digest_of(RowRequest(photos, replace(SMALL, mean=(0.0, 0.0, 0.0))).key) == pixels
     for package in ("torch", "torchvision", "pillow"):
         monkeypatch.setattr(row_request, "version", lambda name, p=package: "another" if name == p else version(name))
         assert digest_of(replace(request).key) != table
         assert digest_of(RowRequest(photos, SMALL).key) != pixels
-
-
-def test_folded_and_not_are_other_features(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
-    folded = find_in(tmp_path, features_of(photos))
-    plain = find_in(tmp_path, RowRequest(photos, SMALL, ON_CPU, NETWORK))
-    assert computed == [24, 24]
-    assert not np.array_equal(plain.rows, folded.rows)
-    np.testing.assert_allclose(plain.rows, folded.rows, rtol=1e-3, atol=1e-5)
-    tapped = find_in(tmp_path, RowRequest(photos, SMALL, ON_CPU, NETWORK, TAPS[1:]))
-    np.testing.assert_allclose(plain.rows, tapped.rows, rtol=1e-3, atol=1e-5)
-    assert folded.notes["widths"] == plain.notes["widths"] == tapped.notes["widths"] == [1280]

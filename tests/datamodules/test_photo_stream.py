@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from PIL import Image
 from torch import Tensor
 
 from headstart.datamodules.orderings import sample_ordering, sample_views
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.row_computation import FrozenNetwork, RowComputer
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -26,25 +24,16 @@ SetUp = Callable[..., SampleStream]
 VIT = BackboneSpec("timm/vit_tiny_patch16_224", "random", {"img_size": 32}, Preprocessing(resize=32, crop=32))
 
 
-def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
-    stream = set_up(PhotoStream, first_ordering=3, orderings=1, batch_size=8)
+def test_photos_and_the_backbone_are_given_to_the_methods(
+    set_up: SetUp, photo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = set_up(PhotoStream)
     photos = ClassFolders(str(photo_folder)).train()
     prepared = [stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))]
-    assert stream.train_inputs.dtype == torch.uint8
     assert torch.equal(stream.train_inputs, stack(prepared))
-    inputs, labels, _ = next(iter(stream.train_dataloader()))
-    assert inputs.shape == (1, 8, 3, 32, 32)
-    assert labels.shape == (1, 8)
-
-
-def test_backbone_is_given_to_the_methods(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = set_up(PhotoStream)
     backbone = stream.start().backbone
     assert isinstance(backbone, TrainableBackbone)
     assert backbone.network is stream.backbone.network
-    told = stream.decisive()
-    assert (told["inputs"], told["picture_size"], told["trainable_from"]) == ("photos", 32, "all")
-    assert "feature_precision" not in told
     # Photos do not depend on the weights: nothing is decoded again.
     monkeypatch.setattr("headstart.datamodules.row_tasks.RowComputer", None)
     other = set_up(PhotoStream, seed=1)
@@ -79,62 +68,6 @@ def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(set_up: SetUp, bou
         result = features(stream, inputs)
         assert (result - expected).norm() < {"float32": 1e-5, "bfloat16": 2e-2}[precision] * expected.norm()
         assert torch.equal(stream.train_labels, streams["all", "float32"].train_labels)
-    assert (
-        len({stream.decisive()["precision"] + stream.decisive()["trainable_from"] for stream in streams.values()}) == 4
-    )
-
-
-def test_bytes_of_a_photo_at_the_boundary(set_up: SetUp) -> None:
-    # MobileNetV2 of a quarter of the width has 24 maps of 2 x 2 in 2 bytes.
-    stream = set_up(PhotoStream, trainable_from="features.14", precision="bfloat16")
-    assert stream.train_inputs.shape == (24, 24, 2, 2)
-    assert stream.train_inputs.stride(0) * 2 == 24 * 2 * 2 * 2
-
-
-@pytest.mark.slow
-def test_activations_are_computed_once_for_each_boundary_and_precision(
-    set_up: SetUp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed: list[int] = []
-    start = RowComputer._start
-
-    def count(self: RowComputer, frozen: FrozenNetwork, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        # One black picture shows how large a row is.
-        computed.append(len(pixels) - (len(pixels) == 1))
-        return start(self, frozen, pixels)
-
-    monkeypatch.setattr(RowComputer, "_start", count)
-    for options, expected in (
-        ({}, 36),
-        ({}, 0),
-        ({"max_samples": 10, "batch_size": 2, "dropout": True}, 0),
-        ({"precision": "bfloat16"}, 36),
-        ({"trainable_from": "features.17"}, 36),
-        ({"seed": 1}, 36),
-    ):
-        computed.clear()
-        set_up(PhotoStream, **{"trainable_from": "features.14", "precision": "float32", **options})
-        assert sum(computed) == expected, options
-
-
-def test_near_duplicates_are_found_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
-    (path,) = (photo_folder / "train" / "light").glob("0.*")
-    with Image.open(path) as photo:
-        photo.save(photo_folder / "validation" / "light" / "0.png")
-    options = {"near_duplicates": True}
-    pairs = [
-        set_up(PhotoStream, trainable_from=boundary, **options).near_duplicates for boundary in ("all", "features.14")
-    ]
-    assert pairs[0] == pairs[1] == [["train/light/0.jpg", "validation/light/0.png"]]
-
-
-def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
-    (photo_folder / "train" / "light" / "0.jpg").write_bytes(b"damaged")
-    with pytest.raises(UserError, match=r"^data\.photos: 1 of 24 training photos cannot be decoded"):
-        set_up(PhotoStream, trainable_from="features.14")
-    stream = set_up(PhotoStream, trainable_from="features.14", on_bad_image="skip")
-    assert len(stream.train_inputs) == len(stream.train_labels) == 23
-    assert list(stream.unreadable) == ["train/light/0.jpg"]
 
 
 def test_untrainable_networks_are_reported_before_photos_are_decoded(
@@ -156,14 +89,8 @@ def test_untrainable_networks_are_reported_before_photos_are_decoded(
 
 @pytest.mark.slow
 def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
-    ways: list[dict[str, Any]] = [
-        {},
-        {"batch_norm": "trained"},
-        {"dropout": True},
-        {"views": 2},
-        {"precision": "bfloat16"},
-        {"trainable_from": "features.14"},
-    ]
+    ways: list[dict[str, Any]] = [{}, {"batch_norm": "trained"}, {"dropout": True}, {"precision": "bfloat16"}]
+    ways += [{"views": 2}, {"trainable_from": "features.14"}]
     streams = [set_up(PhotoStream, **{"batch_size": 4, "precision": "float32", **way}) for way in ways]
     assert len({json.dumps(stream.decisive(), sort_keys=True) for stream in streams}) == len(ways)
     for stream, way in zip(streams, ways, strict=True):
@@ -193,8 +120,6 @@ def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: st
     assert len({each.numpy().tobytes() for each in stream.train_inputs}) == 4 * 24
     assert torch.equal(stream.validation_inputs, plain.validation_inputs)
     # Photos are counted.
-    assert stream.near_duplicates == plain.near_duplicates
-    assert [stream.decisive()[key] for key in ("train_size", "views")] == [24, 4]
     assert stream.decisive() == {**plain.decisive(), "views": 4}
     order, views = sample_ordering(24, 2, 0)[:20], sample_views(24, 2, 0, 4)[:20]
     assert set(views) == {0, 1, 2, 3}
@@ -202,19 +127,11 @@ def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: st
     assert torch.equal(fed[0], stream.train_inputs[order + 24 * views])
     assert torch.equal(fed[1], plain.train_labels[order])
     assert fed[2].tolist() == order.tolist()
+    other = set_up(PhotoStream, views=4, seed=1, **options).train_inputs
+    assert not any(torch.equal(one, another) for one, another in zip(stream.train_inputs[24:], other[24:], strict=True))
 
-
-def test_views_of_unreadable_photos_are_left_out(set_up: SetUp, photo_folder: Path) -> None:
+    # No view of an unreadable photo is fed.
     (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"damaged")
-    options: dict[str, Any] = {"on_bad_image": "skip", "precision": "float32"}
-    plain, stream = set_up(PhotoStream, **options), set_up(PhotoStream, views=3, **options)
+    stream = set_up(PhotoStream, views=4, on_bad_image="skip", **options)
     assert list(stream.unreadable) == ["train/dark/3.jpg"]
-    assert len(stream.train_inputs) == 3 * 23
-    assert torch.equal(stream.train_inputs[:23], plain.train_inputs)
-
-
-def test_views_follow_from_the_seed(set_up: SetUp) -> None:
-    first, second, third = (set_up(PhotoStream, views=2, seed=seed).train_inputs for seed in (0, 1, 0))
-    assert torch.equal(first[:24], second[:24])
-    assert not any(torch.equal(one, other) for one, other in zip(first[24:], second[24:], strict=True))
-    assert torch.equal(first, third)
+    assert len(stream.train_inputs) == 4 * len(stream.train_labels) == 4 * 23

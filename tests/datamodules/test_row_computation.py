@@ -1,5 +1,6 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,18 +29,6 @@ ALL = range(7)
 PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 
 
-class Network(nn.Module):
-    """Flattens a photo; the dropout before shows whether the network is in evaluation mode."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))
-
-    def forward(self, photos: torch.Tensor) -> torch.Tensor:
-        rows: torch.Tensor = self.layer(photos)
-        return rows
-
-
 @pytest.fixture
 def pictures(tmp_path: Path) -> Stimuli:
     generator = np.random.default_rng(0)
@@ -52,7 +41,8 @@ def pictures(tmp_path: Path) -> Stimuli:
 @pytest.fixture
 def make_computer(pictures: Stimuli) -> MakeComputer:
     torch.manual_seed(0)
-    network = Network()
+    # The dropout shows whether the network is in evaluation mode.
+    network = nn.Sequential(OrderedDict(layer=nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))))
 
     def make() -> RowComputer:
         layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
@@ -70,7 +60,7 @@ def network_of(computer: RowComputer) -> nn.Module:
 
 def test_features_equal_a_direct_pass(photos: Photos, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({photos.read(i).size for i in range(24)}) > 3
-    for resize, crop, passes, workers in ((32, 32, 1, 0), (40, 32, 5, 2), (64, 48, 24, 0), (64, 48, 50, 2)):
+    for resize, crop, passes, workers in ((32, 32, 1, 0), (64, 48, 50, 2)):
         monkeypatch.setattr(row_computation, "pass_size", lambda side, kind, passes=passes: passes)
         prepared = Preprocessing(resize, crop)
         spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, prepared).network(seed=0)

@@ -69,15 +69,6 @@ def test_a_task_stores_rows_or_returns_them(photos: Photos, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_two_commands_with_workers_share_the_parts(tmp_path: Path) -> None:
-    commands = [start(tmp_path / "cache", "workers", "1") for _ in range(2)]
-    for command in commands:
-        output = command.communicate(timeout=120)[0]
-        assert command.returncode == 0, output
-    require_right(tmp_path / "cache")
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
 def test_twenty_kills(tmp_path: Path) -> None:
     cache, random = tmp_path / "cache", np.random.default_rng(0)

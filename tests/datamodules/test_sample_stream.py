@@ -19,7 +19,6 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
-STREAMS = [FeatureStream, PhotoStream]
 OWN = f"{__name__}.Own"
 
 
@@ -30,7 +29,7 @@ def fed(stream: SampleStream) -> tuple[Tensor, Tensor]:
     return inputs, labels
 
 
-@pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 20), (3, [3] * 6 + [2]), (10, [10] * 2), (64, [20])])
+@pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 20), (3, [3] * 6 + [2]), (64, [20])])
 def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size: int, sizes: list[int]) -> None:
     stream = set_up(FeatureStream, orderings=3, first_ordering=2, batch_size=batch_size, seed=5)
     assert [labels.shape[1] for _, labels, _ in stream.train_dataloader()] == sizes
@@ -81,12 +80,11 @@ def test_validation_part(set_up: SetUp) -> None:
     assert [stream.decisive()["validation_size"] for stream in (part, whole)] == [7, 12]
 
 
-@pytest.mark.parametrize("kind", STREAMS)
 def test_samples_are_moved_to_the_device_once_where_they_fit(
-    set_up: SetUp, kind: type[SampleStream], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    set_up: SetUp, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stream = set_up(kind, orderings=1)
-    monkeypatch.setattr(kind, "device", torch.device("meta"))
+    stream = set_up(PhotoStream, orderings=1)
+    monkeypatch.setattr(PhotoStream, "device", torch.device("meta"))
     for spare, device in ((100, "cpu"), (1e9, "meta")):
         monkeypatch.setattr("headstart.datamodules.photo_data._spare_bytes", lambda device, spare=spare: spare)
         stream.move_samples(stream.device)

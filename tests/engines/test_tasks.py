@@ -36,7 +36,6 @@ def test_every_engine_gives_what_a_loop_gives(engine: EngineOptions) -> None:
     outcomes = list(run_tasks(tasks("square", *range(7)), engine))
     assert [outcome.error for outcome in outcomes] == [""] * 7
     assert {outcome.task.argument: outcome.value for outcome in outcomes} == {n: n**2 for n in range(7)}
-    assert all(outcome.host for outcome in outcomes)
     shared = run_tasks(tasks("add", *range(5)), engine, shared=100)
     assert sorted(outcome.require() for outcome in shared) == [100, 101, 102, 103, 104]
     assert list(run_tasks([], EngineOptions(ray="nowhere:1"))) == []
@@ -113,7 +112,7 @@ def test_workers_live_for_all_tasks_and_share_processors_and_gpus(monkeypatch: p
     # Two of this machine's processors cannot be more than it has.
     assert {each["cpus"] for each in seen} == {min(3, os.cpu_count() or 1)}
     assert {each["folder"] for each in seen} == {str(Path.cwd())}
-    assert [worker.gpu for worker in Workers(5, 1, ["0", "3"]).workers] == ["0", "3", "0", "3", "0"]
+    assert [worker.gpu for worker in Workers(3, 1, ["0", "3"]).workers] == ["0", "3", "0"]
     (here,) = run_tasks(tasks("show", None), EngineOptions(), needs=Needs(cpus=1))
     assert (here.value["process"], here.value["cpus"]) == (os.getpid(), 1)
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -20,16 +19,12 @@ class FileServer:
         files: Their bytes.
         failures: How often a path fails first, with this status; 0 cuts the answer off, and a negative one waits for so
             many seconds.
-        takes_ranges: Whether parts of files are sent.
-        has_tags: Whether an ETag is sent.
         requests: Number of requests, by method and path.
     """
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     failures: dict[str, list[int]] = field(default_factory=dict)
-    takes_ranges: bool = True
-    has_tags: bool = True
     requests: Counter[str] = field(default_factory=Counter)
 
 
@@ -57,15 +52,8 @@ def serve_files() -> Iterator[FileServer]:
                 self.end_headers()
                 return
 
-            tag, whole = md5(content).hexdigest(), content
-            wanted = self.headers.get("Range")
-            if wanted and served.takes_ranges:
-                first, last = wanted.removeprefix("bytes=").split("-")
-                content = whole[int(first) : int(last) + 1]
-            self.send_response(206 if wanted and served.takes_ranges else 200)
+            self.send_response(200)
             self.send_header("Content-Length", str(len(content)))
-            if served.has_tags:
-                self.send_header("ETag", f'"{tag}"')
             self.end_headers()
             if self.command == "GET":
                 self.wfile.write(content[: len(content) // 2] if failure == 0 else content)

@@ -15,7 +15,6 @@ from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.taps import Tap
 from headstart.store.feature_table import TABLES, StoredRows
-from headstart.store.part_file import Part
 
 SMALL = Preprocessing(resize=32, crop=32)
 NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
@@ -41,17 +40,6 @@ def find_in(folder: Path, request: RowRequest, workers: int = 0) -> StoredRows:
 
 def parts_in(cache: Path) -> list[Path]:
     return sorted((cache / TABLES).glob("*/*.safetensors"))
-
-
-def rows_in(cache: Path) -> dict[tuple[str, bytes], tuple[bytes, str | None]]:
-    """Return bytes and remark of every row in a cache, by its table and picture."""
-    rows = {}
-    for path in parts_in(cache):
-        part = Part(path)
-        part.verify()
-        for position, (digest, row) in enumerate(zip(part.digests, part.rows, strict=True)):
-            rows[path.parent.name, bytes(digest)] = bytes(row), part.remarks.get(position)
-    return rows
 
 
 class NumberedPhotos(Photos):

@@ -91,13 +91,13 @@ OF_CLASSES = {
     "": "targets: it is required, and not given; configuration files are given by --config",
     "--targets.pets=CATS --targets.pets.roto=x": "targets.pets.roto: there is no such option of CATS (closest: "
     "targets.pets.root)",
-    "--targets.pets=CATS --targets.pets.init_args.split_seed=x": f"targets.pets.split_seed: {SEEDS}, not x",
+    f"--targets.pets={FOLDERS} --targets.pets.init_args.split_seed=x": f"targets.pets.split_seed: {SEEDS}, not x",
     "--targets.pets=headstart.datamodules.CatsAndDog": "targets.pets: headstart.datamodules.CatsAndDog cannot be "
     "imported: module 'headstart.datamodules' has no attribute 'CatsAndDog' (closest: CATS)",
     "--targets.pets=headstart.modules.Replay": f"targets.pets: headstart.modules.Replay {NO_SOURCE}",
     "--targets.pets=nowhere.Pets": "targets.pets: nowhere.Pets cannot be imported: No module named 'nowhere' "
     "(closest: headstart.datamodules.DrawnPets)",
-    "--one=CATS --one.split_seed=null": f"one.split_seed: {SEEDS}, not null",
+    f"--one={FOLDERS} --one.root=a --one.split_seed=null": f"one.split_seed: {SEEDS}, not null",
     "--one=CATS --one.download=null": "one.download: expected true or false, not null",
     "--one=headstart.datamodules.ClassSubset --one.source=null": "one.source: expected a PhotoSource by its import "
     "path, not null",

@@ -31,7 +31,6 @@ def test_only_pictures_of_the_folder_are_listed(
     (folder / "within.png").symlink_to(folder / "b" / "2.png")
     (folder / "a\\b.png").touch()
     (folder / "a\udcff.png").touch()
-    (folder / "turn.png").symlink_to(folder / "turn.png")
     os.mkfifo(folder / "pipe.png")
     (folder / "again").symlink_to(folder / "b")
     (folder / "a" / "across").symlink_to(folder / "b")
@@ -46,9 +45,9 @@ def test_only_pictures_of_the_folder_are_listed(
         first = ["a/3.webp", "a/across/1.JPG", "a/across/2.png"]
         assert names == [*first, *linked, "b/1.JPG", "b/2.png", "b/across/3.webp", "folder.jpg/c.gif", "within.png"]
         counts = (
-            "link loop (4), .txt (3), name that the contract refuses (2), dangling link (1), link out of the folder (1)"
+            ".txt (3), link loop (3), name that the contract refuses (2), dangling link (1), link out of the folder (1)"
         )
-        assert f"12 files left out: {counts}, no file (1); " in capsys.readouterr().out
+        assert f"11 files left out: {counts}, no file (1); " in capsys.readouterr().out
 
 
 def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:
@@ -74,7 +73,6 @@ def test_mistakes_are_one_line_and_change_no_catalog(
     for words, message in (
         ([folder, f"--output={output}", "--count=4"], "3 pictures, but 4 are needed"),
         ([tmp_path / "absent", f"--output={output}"], "0 pictures, but some are needed"),
-        ([folder, f"--output={output}", "--count=0"], "count"),
         ([folder, f"--output={absent}"], f"output: {absent!r} cannot be written: No such file or directory"),
         (
             [folder, f"--output={output}", "--dataset_name=my birds"],

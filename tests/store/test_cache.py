@@ -8,19 +8,12 @@ import pytest
 from headstart.store.cache import cache_folder
 
 
-@pytest.mark.parametrize(
-    ("chosen", "environment", "folder"),
-    [
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for chosen, environment, folder in (
         ("mine", "theirs", Path("mine")),
         (None, "theirs", Path("theirs")),
         (None, "", platformdirs.user_cache_path("headstart")),
-        ("~/mine", None, Path.home() / "mine"),
-    ],
-)
-def test_cache_folder(
-    monkeypatch: pytest.MonkeyPatch, chosen: str | None, environment: str | None, folder: Path
-) -> None:
-    monkeypatch.delenv("HEADSTART_CACHE")
-    if environment is not None:
+        ("~/mine", "", Path.home() / "mine"),
+    ):
         monkeypatch.setenv("HEADSTART_CACHE", environment)
-    assert cache_folder(chosen) == folder
+        assert cache_folder(chosen) == folder

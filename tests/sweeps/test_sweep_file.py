@@ -66,13 +66,10 @@ def test_grid_is_the_product_of_its_values(tmp_path: Path) -> None:
     assert named.dashboard == {"sweep": "ours", "project": "pets", "entity": "team"}
 
 
-def test_any_value_is_an_option_and_gives_a_folder_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").touch()
-    monkeypatch.chdir(tmp_path)
+def test_any_value_is_an_option_and_gives_a_folder_s_name(tmp_path: Path) -> None:
     replay = {"class_path": "headstart.modules.Replay", "init_args": {"size": 3}}
     names = {
         "headstart.modules.Replay": "Replay",
-        "mine.scale": "scale",
         "others.Classifier": "Classifier",
         "resnet18.a1_in1k": "resnet18",
         "photos/pets.tar.gz": "pets.tar",
@@ -131,14 +128,14 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"odd": 1}, "odd is not supported here; the keys are command, "),
     ({"program": "other.py"}, "program is 'other.py'"),
     ({"parameters": {}}, "there are no parameters"),
-    (a(values=[]), "values of parameter a are []"),
-    (a(parameters=[1]), "parameters of a are [1]; give a mapping"),
-    (a(value=1, values=[2]), "parameter a has values beside its value"),
+    (a(values=[]), "parameter a is {'values': []}; give a value, or a list of values"),
+    (a(parameters=[1]), "parameter a is {'parameters': [1]}; give"),
+    (a(value=1, values=[2]), "parameter a is {'value': 1, 'values': [2]}; give"),
     (a(values=list(range(10**4 + 1))), "there are 10,001 runs, but a sweep has at most"),
     ({"parameters": {"results.ledger": {"value": "x"}}}, "results.ledger is the sweep's own; give --ledger"),
     ({"run_cap": 0}, "run_cap is 0"),
     ({"reference": "--a=1"}, "reference is '--a=1'; give a list of options"),
-    ({"command": "headstart train"}, "command is 'headstart train'"),
+    ({"command": ["${args}", {"--model.methods={a": "b}"}]}, "; give a list of texts, and quote a part with a colon"),
     (command(), "${args} stands 0 times"),
     (command("${args}", "${args_json}"), "${args_json} of the command cannot be given"),
     (command("${args}", "--a=${envvar:NO_SUCH}"), "environment variable NO_SUCH of the command is not set"),
@@ -146,17 +143,11 @@ MISTAKES: list[tuple[Any, str]] = [
     (command("--results.ledger=x", "${args}"), "results.ledger in the command"),
     (command("${args}", "--seed_everything", "9"), "seed_everything after ${args} replaces"),
     (
-        {"parameters": {"data.x": {"value": 1}, "data": {"value": {"y": 2}}}},
-        "parameter data replaces data.x; leave one of them out$",
-    ),
-    (
         {"parameters": {"data.photos.noise": {"value": 1}, "data.photos": {"values": ["a", "b"]}}},
         "parameter data.photos replaces data.photos.noise; leave one of them out, or put data.photos first",
     ),
     ("a: 1\na: 2", "is no YAML (it has the key 'a' twice (line 2))"),
-    ("a: &x\n  b: *x", "has an anchor that contains itself"),
-    ("a: 2020-13-45", "is no YAML (month must be in 1..12)"),
-    ("command:\n- ${args}\n- --model.methods={a: b}\nparameters: {x: {value: 1}}", "line 3 has a part of the command"),
+    ("a: &x\n  b: *x", "is no YAML (Circular reference detected)"),
     ("a: x: y", "at line 1, column 5); quote a value with a colon or braces"),
 ]
 
@@ -168,6 +159,5 @@ def test_mistakes_in_a_sweep_file_are_refused(tmp_path: Path) -> None:
         assert words in f"{refused.value}$"
         assert str(refused.value).startswith("file: ")
         assert "\n" not in str(refused.value)
-    for path, words in ((tmp_path / "nowhere.yaml", "(No such file"), (tmp_path, "(Is a directory)")):
-        with pytest.raises(UserError, match=f"cannot be read .*{words[1:5]}"):
-            read_sweep(path)
+    with pytest.raises(UserError, match=r"cannot be read \(No such file"):
+        read_sweep(tmp_path / "nowhere.yaml")

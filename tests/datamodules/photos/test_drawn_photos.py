@@ -13,16 +13,6 @@ from headstart.datamodules.drawings.drawn_pets import draw_pet
 from headstart.datamodules.photos import drawn_photos
 
 
-def test_splits_are_balanced_and_apart() -> None:
-    source = DrawnPets(train_size=10, validation_size=6)
-    train, validation = source.train(), source.validation()
-    assert np.bincount(train.labels).tolist() == [5, 5]
-    assert np.bincount(validation.labels).tolist() == [3, 3]
-    assert not set(train.names) & set(validation.names)
-    pictures = {split.read(i).tobytes() for split in (train, validation) for i in range(len(split))}
-    assert len(pictures) == 16
-
-
 def test_drawings_and_digests_are_those_of_the_generator() -> None:
     train = DrawnPets(train_size=4, drawing_seed=3).train()
     for i in range(4):
@@ -45,18 +35,6 @@ def test_digests_follow_the_code_that_draws(monkeypatch: pytest.MonkeyPatch, tmp
         drawn_photos.digest_code.cache_clear()
 
 
-def test_objects_of_all_classes_in_turn() -> None:
-    source = DrawnObjects(train_size=120, validation_size=60, drawing_seed=4)
-    train, validation = source.train(), source.validation()
-    assert train.classes == validation.classes == SOURCE_CLASSES
-    assert np.bincount(train.labels).tolist() == [2] * 60
-    assert np.bincount(validation.labels).tolist() == [1] * 60
-    assert not set(train.names) & set(validation.names)
-    for position, (label, index) in {0: (0, 0), 59: (59, 0), 60: (0, 1), 119: (59, 1)}.items():
-        assert train.read(position).tobytes() == draw_object(label, index, 4).tobytes()
-    assert len(set(train.digests()) | set(validation.digests())) == 180
-
-
 def test_harder_drawings_are_other_ones_by_the_same_names() -> None:
     usual = DrawnPets(train_size=8).train()
     for part in ("occlusion", "noise", "pose"):
@@ -67,3 +45,19 @@ def test_harder_drawings_are_other_ones_by_the_same_names() -> None:
         assert hard.read(3).tobytes() == draw_pet(1, 3, difficulty=canvas.Difficulty(**{part: 6.0})).tobytes()
     assert DrawnPets().name == DrawnPets(occlusion=1.0).name == "drawn_pets"
     assert DrawnPets(occlusion=6, pose=0.5).name == "drawn_pets, occlusion 6, pose 0.5"
+
+
+def test_splits_are_balanced_and_apart() -> None:
+    for source, classes in (
+        (DrawnPets(train_size=10, validation_size=6), ("cats", "dogs")),
+        (DrawnObjects(train_size=120, validation_size=60, drawing_seed=4), SOURCE_CLASSES),
+    ):
+        train, validation = source.both()
+        assert train.classes == validation.classes == classes
+        assert np.bincount(train.labels).tolist() == [source.train_size // len(classes)] * len(classes)
+        assert np.bincount(validation.labels).tolist() == [source.validation_size // len(classes)] * len(classes)
+        assert not set(train.names) & set(validation.names)
+        assert len(set(train.digests()) | set(validation.digests())) == len(train) + len(validation)
+    # The last source's classes come in turn.
+    for position, (label, index) in {0: (0, 0), 59: (59, 0), 60: (0, 1), 119: (59, 1)}.items():
+        assert train.read(position).tobytes() == draw_object(label, index, 4).tobytes()

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,7 +13,6 @@ from pyarrow import parquet
 
 from headstart.datamodules import DrawnPets, HuggingFaceDataset
 from headstart.datamodules.photos.given_pictures import find_source, read_pictures
-from headstart.datamodules.photos.photo_source import Photos
 from headstart.tests.material.photo_folders import lay_out, refusal
 from headstart.tests.material.shards import png, write_shard
 
@@ -51,28 +49,14 @@ def in_parquet(root: Path) -> str:
     return str(root / "a.parquet")
 
 
-def on_disk(root: Path) -> str:
-    features = datasets.Features({"image": datasets.Image()})
-    splits = {
-        split: datasets.Dataset.from_dict({"image": [{"bytes": png(red), "path": None} for red in reds]}, features)
-        for split, reds in (("train", REDS[:4]), ("test", REDS[4:]))
-    }
-    datasets.DatasetDict(splits).save_to_disk(str(root / "saved"))
-    return str(root / "saved")
-
-
 FORMS: dict[str, Callable[[Path], object]] = {
     "a folder": in_folder,
-    "a path": lambda root: Path(in_folder(root)),
     "a list": lambda root: write_all(root / "pictures"),
     "a CSV file": in_csv,
-    "a CSV file with labels": lambda root: in_csv(root, "path,label", ",cat"),
     "a CSV file with a hole": lambda root: in_csv(root, "path,label", ","),
     "shards": in_shards,
     "a list of shards": lambda root: [in_shards(root).replace("*", str(shard)) for shard in range(2)],
-    "Parquet": in_parquet,
     "Parquet by its Path": lambda root: Path(in_parquet(root)),
-    "a data set on disk": on_disk,
 }
 
 
@@ -124,12 +108,3 @@ def test_sources_are_known_by_their_names() -> None:
     for photos in ("hf://owner/name", "hf://datasets/owner/name/data/*.parquet", "s3://bucket/*.tar"):
         assert isinstance(find_source(photos), HuggingFaceDataset)
     assert find_source("photos") is find_source(["a.tar", "b.png"]) is None
-
-
-def test_labels_stay_as_far_as_there_are_any(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(png(1))
-    (tmp_path / "b.png").write_bytes(png(2))
-    (tmp_path / "list.csv").write_text("path,label\na.png,dog\nb.png,\n")
-    pictures = read_pictures(str(tmp_path / "list.csv"))
-    assert isinstance(pictures, Photos)
-    assert (pictures.classes, pictures.labels.tolist()) == (("dog",), [0, -1])

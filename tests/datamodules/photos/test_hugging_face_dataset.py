@@ -74,15 +74,14 @@ def test_one_split_is_split_by_seed(save: Build, form: str) -> None:
         assert photos.labels.tolist() == [red % 2 for red in reds(photos)]
 
 
-@pytest.mark.parametrize("form", ["one split on disk", "parquet"])
-def test_digests_are_those_of_the_files_and_parts_are_small(save: Build, form: str) -> None:
-    source = HuggingFaceDataset(str(save(form=form, train=3000)))
+def test_digests_are_those_of_the_files_and_parts_are_small(save: Build) -> None:
+    source = HuggingFaceDataset(str(save(form="parquet", train=3000)))
     assert source.pictures().digests() == [hashlib.sha256(png(number % 256)).hexdigest() for number in range(3000)]
     train, validation = source.both()
     digests = train.digests()
     for photos in (source.pictures(), train, validation):
         whole = reds(photos)
-        for chosen in (np.arange(100, 200), np.arange(1, 597, 7), np.array([500, 3, 3])):
+        for chosen in (np.arange(1, 597, 7), np.array([500, 3, 3])):
             part = photos.part(chosen)
             pickled = pickle.dumps(part)
             assert len(pickled) < 20_000
@@ -171,11 +170,6 @@ def test_tar_shards(tmp_path: Path) -> None:
     start = f"path: 1 of 3 files in {shards} have no split in their names, other.tar first"
     refusal(HuggingFaceDataset(shards).train, start=start)
 
-    content = write_shard(tmp_path / "text.tar", range(4)).read_bytes()
-    (tmp_path / "text.tar").write_bytes(content.replace(b"1" + bytes(511), b"a" + bytes(511)))
-    message = refusal(HuggingFaceDataset("webdataset", str(tmp_path / "text.tar")).train)
-    assert message.endswith("a member .cls is a whole number; name texts .txt, and give label=txt")
-
 
 def test_labels_of_other_types_than_class_label(tmp_path: Path) -> None:
     table = {"photo": [png(red) for red in range(4)], "label": [10, 9, 10, 9], "about": [{"kind": k} for k in "abab"]}
@@ -195,10 +189,10 @@ def test_splits_are_found_or_named(save: Build) -> None:
     assert (len(source.train()), len(source.validation())) == (6, 2)
     source = HuggingFaceDataset(folder, train_split="extra", validation_split="test")
     assert (len(source.train()), len(source.validation())) == (8, 4)
+    assert sorted(reds(HuggingFaceDataset(folder).pictures())) == sorted([*range(6), *range(4), *range(2), *range(8)])
     for option, split, words in (
         ("train_split", "all", f"{folder} has no split 'all'; it has train, test, validation, extra"),
         ("validation_split", "train", "'train' is the training split"),
-        ("validation_split", "none", f"{folder} has no split 'none'"),
     ):
         refusal(HuggingFaceDataset(folder, **{option: split}).both, start=f"{option}: {words}")  # type: ignore[arg-type]
 
@@ -216,36 +210,27 @@ def test_unlabelled_splits_are_passed_over(tmp_path: Path) -> None:
     assert "photos without a class in its split 'validation'" in refusal(named.both, start="validation_split: ")
 
 
-TWO = {"photo": "image", "mask": "image", "kind": "label", "colour": "label", "words": "text"}
-
-
-@pytest.mark.parametrize(
-    ("columns", "options", "option", "words"),
-    [
-        (TWO, {"label": "kind"}, "image", "not one column to take; its columns of type Image are photo, mask"),
-        (TWO, {"image": "mask"}, "label", "its columns of type ClassLabel are kind, colour"),
-        (TWO, {"image": "words", "label": "kind"}, "image", "no column 'words'; its columns of type"),
-        ({"image": "image", "words": "text"}, {}, "label", "not one column to take; it has no column of type Class"),
-        ({"image": "image", "kind": "unlabelled"}, {}, "train_split", "photos without a class in its split 'train'"),
-    ],
-)
-def test_columns_that_do_not_fit(
-    save: Build, columns: Mapping[str, str], options: dict[str, Any], option: str, words: str
-) -> None:
-    source = HuggingFaceDataset(str(save(columns, train=4)), **options)
-    assert words in refusal(source.train, start=f"{option}: ")
-
-
-def test_columns_can_be_named(save: Build) -> None:
-    source = HuggingFaceDataset(str(save(TWO, train=4, test=2)), image="mask", label="colour")
+def test_columns_are_named_where_there_are_several(save: Build, tmp_path: Path) -> None:
+    two = {"photo": "image", "mask": "image", "kind": "label", "colour": "label", "words": "text"}
+    folder = str(save(two, train=4, test=2))
+    source = HuggingFaceDataset(folder, image="mask", label="colour")
     assert reds(source.train()) == [0, 1, 2, 3]
     assert source.train().labels.tolist() == [0, 1, 0, 1]
+    wrong: list[tuple[dict[str, Any], str, str]] = [
+        ({"label": "kind"}, "image", "not one column to take; its columns of type Image are photo, mask"),
+        ({"image": "mask"}, "label", "its columns of type ClassLabel are kind, colour"),
+        ({"image": "words", "label": "kind"}, "image", "no column 'words'; its columns of type"),
+    ]
+    for options, option, words in wrong:
+        assert words in refusal(HuggingFaceDataset(folder, **options).train, start=f"{option}: ")
+    make(4, {"image": "image", "words": "text"}).save_to_disk(str(tmp_path / "none"))
+    message = refusal(HuggingFaceDataset(str(tmp_path / "none")).train, start="label: ")
+    assert "not one column to take; it has no column of type Class" in message
 
 
 def test_what_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in ("microsoft/cats_vs_dogs", "nobody/nothing", "no such name!"):
-        message = refusal(HuggingFaceDataset(path).prepare, start=f"path: {path} cannot be loaded (")
-        assert message.endswith("give a name on the Hugging Face Hub, a folder, or a format and data_files")
+    start = "path: nobody/nothing cannot be loaded ("
+    assert "give a name on the Hugging Face Hub" in refusal(HuggingFaceDataset("nobody/nothing").prepare, start=start)
     start = f"path: {tmp_path} must hold either Parquet files, tar shards or photos, and it holds neither"
     refusal(HuggingFaceDataset(str(tmp_path)).prepare, start=start)
     monkeypatch.setitem(sys.modules, "datasets", None)

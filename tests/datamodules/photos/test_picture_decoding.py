@@ -35,7 +35,7 @@ def test_every_mode_becomes_rgb(tmp_path: Path) -> None:
         assert np.abs(np.asarray(decoded).astype(int) - expected).max() <= 3, name
 
 
-@pytest.mark.parametrize("ending", ["jpg", "png", "webp", "tif"])
+@pytest.mark.parametrize("ending", ["jpg", "tif"])
 def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
     turned: dict[int, Callable[[Any], Any]] = {
         1: lambda x: x,
@@ -43,6 +43,9 @@ def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
         6: lambda x: np.rot90(x, -1),
         8: lambda x: np.rot90(x, 1),
     }
+    # Notes that are damaged are passed over.
+    photo().save(tmp_path / f"damaged.{ending}", **({"exif": b"Exif\0\0nonsense"} if ending == "jpg" else {}))
+    assert one(tmp_path / f"damaged.{ending}").read(0).size == (48, 32)
     for orientation, turn in turned.items():
         exif = Image.Exif()
         exif[0x0112] = orientation
@@ -51,12 +54,6 @@ def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
         with Image.open(path) as opened:
             stored = np.asarray(photo()) if ending == "tif" else np.asarray(opened.convert("RGB"))
         assert np.array_equal(np.asarray(one(path).read(0)), turn(stored)), orientation
-
-
-def test_damaged_notes_of_a_camera_are_passed_over(tmp_path: Path) -> None:
-    for number, notes in enumerate((b"Exif\0\0nonsense", b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x12\x01")):
-        photo().save(tmp_path / f"{number}.jpg", exif=notes)
-        assert one(tmp_path / f"{number}.jpg").read(0).size == (48, 32)
 
 
 def test_pixels_of_more_than_eight_bits(tmp_path: Path) -> None:
@@ -106,20 +103,6 @@ def test_tags_of_tiff_say_what_is_white(tmp_path: Path) -> None:
         one(path).read(0)
 
 
-def test_any_damage_to_a_png_is_an_os_error(tmp_path: Path) -> None:
-    path = tmp_path / "cat.png"
-    photo().save(path)
-    whole = path.read_bytes()
-    refused = 0
-    for position in range(len(whole)):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
-        try:
-            one(path).read(0)
-        except OSError:
-            refused += 1
-    assert refused > len(whole) // 2
-
-
 @pytest.mark.parametrize(("form", "error"), [("AVIF", RuntimeError), ("DDS", NotImplementedError)])
 def test_damage_of_any_kind_is_an_os_error(tmp_path: Path, form: str, error: type[Exception]) -> None:
     if form not in Image.registered_extensions().values():
@@ -140,10 +123,7 @@ def test_damage_of_any_kind_is_an_os_error(tmp_path: Path, form: str, error: typ
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("form", "options"),
-    [("JPEG", {"progressive": True}), pytest.param("WEBP", {"quality": 30}, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("form", "options"), [("JPEG", {"progressive": True}), ("WEBP", {"quality": 30})])
 def test_lack_of_memory_is_never_taken_for_damage(tmp_path: Path, form: str, options: dict[str, int]) -> None:
     resource = pytest.importorskip("resource")
     path, memory = tmp_path / "cat", Path("/proc/self/statm")
@@ -174,15 +154,11 @@ def test_lack_of_memory_is_never_taken_for_damage(tmp_path: Path, form: str, opt
     assert codes == {0, 1}
 
 
+@pytest.mark.filterwarnings("error")
 def test_absurd_size_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     photo().save(tmp_path / "bomb.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", photo().width * photo().height - 1)
+    assert one(tmp_path / "bomb.png").read(0).size == photo().size
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     with pytest.raises(OSError, match=r"^it has more than [\d,]+ pixels, which could be a decompression bomb$"):
         one(tmp_path / "bomb.png").read(0)
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_large_picture_is_decoded_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    photo().save(tmp_path / "large.png")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", photo().width * photo().height - 1)
-    assert one(tmp_path / "large.png").read(0).size == photo().size

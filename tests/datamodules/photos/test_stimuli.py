@@ -11,10 +11,6 @@ from headstart.datamodules.photos.stimuli import Stimuli
 
 
 def test_formats_and_shapes(tmp_path: Path) -> None:
-    for name in ("picture.jpg", "picture.png", "picture.webp", "picture.bmp", "picture.gif"):
-        Image.new("RGB", (9, 5), (200, 30, 90)).save(tmp_path / name)
-        assert Stimuli([name], [tmp_path / name]).read(0).size == (9, 5)
-
     path = tmp_path / "picture.png"
     for size, is_allowed in (((1, 100), True), ((500, 5), True), ((1, 101), False), ((501, 5), False)):
         Image.new("RGB", size).save(path)
@@ -41,16 +37,13 @@ def write_header(path: Path, width: int, height: int) -> Stimuli:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("width", "height", "reason"),
-    [
+def test_large_pictures_are_refused_by_their_header(tmp_path: Path) -> None:
+    for width, height, reason in (
         (50_000, 50_000, "decompression bomb"),
         (10_000, 10_001, "10000 x 10001 pixels, more than the 100,000,000"),
         (1_000_000, 1, "1000000 x 1 pixels; the long side"),
-    ],
-)
-def test_large_pictures_are_refused_by_their_header(tmp_path: Path, width: int, height: int, reason: str) -> None:
-    with pytest.raises(OSError, match=reason):
-        write_header(tmp_path / "picture.png", width, height).read(0)
+    ):
+        with pytest.raises(OSError, match=reason):
+            write_header(tmp_path / "picture.png", width, height).read(0)
     with pytest.raises(OSError, match="truncated"):  # the size is allowed, without a warning of Pillow's
         write_header(tmp_path / "picture.png", 10_000, 10_000).read(0)
