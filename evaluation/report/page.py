@@ -10,7 +10,7 @@ import yaml
 from headstart.evaluation.audit.tables import MARKS
 from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.report import answer
-from headstart.evaluation.report.documents import FolderContents, document_sections
+from headstart.evaluation.report.documents import FolderContents
 from headstart.evaluation.report.replication import AGAIN, replication
 from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
 from headstart.evaluation.report.series import BAND
@@ -43,7 +43,6 @@ def comparison_page(
     methods = list(dict.fromkeys([*baselines, *ranked, *others]))
     marks = {name: index for index, name in enumerate(methods)}
 
-    answers, sections_of_documents = document_sections(contents)
     sections = [
         overview(document),
         over_settings(document, marks),
@@ -51,20 +50,20 @@ def comparison_page(
         settings_section(settings, curves, marks),
         sensitivity(document),
         setup_stability(document),
-        *sections_of_documents,
+        *contents.sections,
         replication(document, runs),
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
     shown = list(range(min(len(methods), FIRST)))
-    answers = [*answer.of_comparison(document), *answers]
+    answers = [*answer.of_comparison(document), *contents.answers]
     defined, hints = _defined(filter(None, sections), settings), TEXTS["hints"]["overview"] | TEXTS["hints"]["settings"]
     return Page(title, answers, methods, shown, defined, document["warnings"], hints)
 
 
 def documents_page(contents: FolderContents) -> Page:
     """Lay out the page of folders without traces."""
-    answers, sections = document_sections(contents)
-    return Page(" and ".join(section.title for section in sections), answers, [], [], _defined(sections))
+    title = " and ".join(section.title for section in contents.sections)
+    return Page(title, contents.answers, [], [], _defined(contents.sections))
 
 
 def _defined(sections: Iterable[Section], settings: Sequence[Mapping[str, Any]] = ()) -> list[Section]:

@@ -66,7 +66,7 @@ def report(
     contents = find_contents(folders)
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:HEAD_SIZE]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
-    print_lines([f"skipped: {str(path)!r} is of another kind" for path in dict.fromkeys(contents.foreign)])
+    print_lines([f"skipped: {reason}" for reason in contents.skipped])
 
     results = DashboardResults(str(path.parent), FILES, logger, dashboard, overwrite=overwrite)
     document: dict[str, Any] | None = None
