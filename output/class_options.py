@@ -20,8 +20,8 @@ LISTED = {"Method": "methods", "PhotoSource": "datasets"}
 LISTS = "headstart list methods, or datasets, says which there are"
 # How a folder or a table is given where a class is needed.
 PATHS = {
-    "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, UnsplitClassFolders if it does not, "
-    "CsvPhotos if it is a table of photos, and give the path as its root or file"
+    "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, or "
+    "CsvPhotos for a table of photos, and give the path as its root or file"
 }
 # A longer list of names does not help.
 MOST_NAMED = 20

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -119,24 +118,15 @@ def _resolve_mode(mode: Mode) -> str | None:
 
 def find_problem(url: str) -> str | None:
     """Return why a server cannot be reached; None if it answers within seconds, with whatever code."""
-    problem: list[str | None] = [f"no answer within {TIMEOUT:g} seconds"]
-
-    def connect() -> None:
-        try:
-            with urlopen(Request(url, method="HEAD"), timeout=TIMEOUT):
-                problem[0] = None
-        except HTTPError as error:
-            problem[0] = str(error) if error.code in GATEWAY_ERRORS else None
-        except (OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            # wandb has certificates of its own.
-            problem[0] = None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
-
-    # Looking up a name has no time limit of its own.
-    thread = Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(TIMEOUT)
-    return problem[0]
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=TIMEOUT):
+            return None
+    except HTTPError as error:
+        return str(error) if error.code in GATEWAY_ERRORS else None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        # wandb has certificates of its own.
+        return None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
 
 
 def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - wandb's run, imported late

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import UnsupportedOperation
 from typing import Any, NoReturn, TextIO
 
 import jsonargparse
@@ -41,11 +40,6 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
             given = [_as_yaml(argument) for argument in given]
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
-
-    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - a stream
-        """Print help, as the base class does, but raise an error where that cannot be written."""
-        if message:
-            (file or sys.stderr).write(message)
 
     def plain_arguments(self, args: Sequence[str]) -> list[str]:
         """Return arguments as this parser reads them; the parser of a class gets them so."""
@@ -146,35 +140,25 @@ def one_line_errors() -> Iterator[None]:
         return
     except UserError as error:
         message, code = printable(" ".join(str(error).split())), error.code
-    except OSError as error:
-        failing = next((stream for stream in (sys.stdout, sys.stderr) if _fails(stream)), None)
-        if failing is None:
+    except BrokenPipeError:
+        if not _is_closed(sys.stdout):
             raise
         # Python writes the rest of its buffer at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), failing.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(CLOSED) from None
-        message, code = f"the output cannot be written ({error.strerror or error})", UserError.code
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(CLOSED) from None
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
     except Terminated as error:
         message, code = "terminated", error.status
-    try:
-        say(f"error: {message}", sys.stderr)
-    except OSError:
-        # Text that waits in the buffer would replace the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    say(f"error: {message}", sys.stderr)
     raise SystemExit(code)
 
 
-def _fails(stream: TextIO) -> bool:
-    """Return whether an output takes no more, as on a full disk or behind `| head`; other files may fail, too."""
+def _is_closed(stream: TextIO) -> bool:
+    """Return whether nobody reads an output any more, as behind `| head`; other pipes may break, too."""
     try:
         os.write(stream.fileno(), b"\n")
-    except UnsupportedOperation:
-        # The output is no file of the system, as in a notebook.
-        return False
-    except OSError:
+    except BrokenPipeError:
         return True
     return False
 

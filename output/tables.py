@@ -1,7 +1,6 @@
 """Tables of texts: printed within the width of the terminal, and as Markdown."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,7 +116,7 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
             # The box itself has one space between columns.
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
-            table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))
+            table.add_row(Text(row[0]), *(Text(row[column]) for column in columns))
 
         if part:
             console.print()
@@ -146,16 +145,6 @@ def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
             parts.append([])
         parts[-1].append(column)
     return parts
-
-
-def _fold(name: str, width: int) -> str:
-    """Break a name between its parts, as far as they are short enough."""
-    lines = [""]
-    for part in re.findall(r".+?(?:[_./ -]|$)", name):
-        if lines[-1] and cell_len(lines[-1] + part) > width:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
 
 
 def markdown_report(title: str, about: str, remarks: Iterable[str], tables: Iterable[tuple[str, str, Cells]]) -> str:

@@ -64,18 +64,6 @@ def test_workflows_do_what_anyone_can_do_and_ask_for_little() -> None:
     assert called == {"test", "lint", "docs", "demo", "readme", "wheel", "slow", "container", "release"}
 
 
-def test_tested_versions_of_python() -> None:
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())["jobs"]
-    matrix = jobs["test"]["strategy"]["matrix"]["include"]
-    setup = next(step for step in jobs["newest"]["steps"] if "setup-python" in step.get("uses", ""))
-    versions = {Version(entry["python"]) for entry in matrix} | {Version(setup["with"]["python-version"])}
-    assert f">={min(versions)}" == PROJECT["project"]["requires-python"]
-    named = [name.rpartition(" ")[2] for name in PROJECT["project"]["classifiers"] if ":: Python :: 3." in name]
-    assert sorted(map(Version, named)) == sorted(versions)
-    constraints = {entry["versions"]: entry["constraints"] for entry in matrix}
-    assert constraints == {"pinned": "constraints.txt", "oldest": "oldest.txt"}
-
-
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_make_alone_lists_every_target() -> None:
     text = (ROOT / "Makefile").read_text()

@@ -17,7 +17,6 @@ import yaml
 
 from headstart.cli.command_line import run_command
 from headstart.cli.commands import COMMAND_BY_NAME
-from headstart.tests.material.browsers import needs_chromium, open_browser
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -81,21 +80,6 @@ def test_pages_load_nothing_from_another_host(site: Path) -> None:
     assert len(pages) > 80
     assert [page.name for page in pages if LOADED.search(page.read_text())] == []
     assert (site / "search" / "search_index.js").read_text().startswith("var __index = {")
-
-
-@pytest.mark.slow
-@needs_chromium
-def test_search_works_without_a_server(site: Path) -> None:
-    with open_browser() as browser:
-        page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "index.html").as_uri())
-        page.locator("input.md-search__input").fill("HeadstartClassifier")
-        page.locator(".md-search-result__link").first.wait_for(state="attached", timeout=60_000)
-        found = page.locator(".md-search-result__link").first.get_attribute("href")
-    assert "headstart.estimators" in str(found)
-    assert {url for url in asked if not url.startswith(("file:", "about:", "data:", "blob:"))} == set()
 
 
 def test_broken_links_fail_the_build(tmp_path: Path) -> None:

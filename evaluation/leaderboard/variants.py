@@ -51,12 +51,10 @@ def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
         for name in run.curves.methods
     }
     methods = {new.get(name, name): each for name, each in run.document.get("methods", {}).items()}
-    model = {new.get(name, name): each for name, each in (run.model.get("methods") or {}).items()}
     return replace(
         run,
         curves=replace(run.curves, methods=list(new.values())),
         document={**run.document, "methods": methods},
-        model={**run.model, "methods": model},
     )
 
 

@@ -47,29 +47,10 @@ def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_the_mistake_is_the_same(
-    arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    messages = []
-    for options in ([], ["--workers=2"]):
-        with pytest.raises(SystemExit, match="1"):
-            score(arena, "out", "--extraction.device=cuda", *options)
-        messages.append(capfd.readouterr().err.splitlines()[-1])
-    assert messages[0] == messages[1]
-    assert messages[0].startswith("error: ")
-
-
-@pytest.mark.slow
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
     monkeypatch.setattr("headstart.engines.tasks.Workers", lambda *args: pytest.fail("a process was begun"))
     assert score(arena, "there", "--workers=2") == here
-
-
-def test_both_engines_are_refused(arena: Arena, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        score(arena, "out", "--workers=2", "--ray=auto")
-    assert "leave out --workers or --ray" in capfd.readouterr().err
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import evaluate
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
 from headstart.store.accuracy_traces import PhotoCounts
@@ -160,42 +159,6 @@ def test_irrelevant_settings_may_differ(tmp_path: Path) -> None:
         method = "mine" if "rate" in change else "baseline"
         assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method, overwrite=True)) == 2, change
         shutil.rmtree(tmp_path / "run-b")
-
-
-def test_another_table_is_not_replaced_unasked(runs: Path, tmp_path: Path) -> None:
-    table = tmp_path / "performances.csv"
-    first = tabulate(runs, table)
-    assert tabulate(runs, table) == first
-    with pytest.raises(UserError, match=r"holds something else; .*--overwrite=true"):
-        tabulate(runs, table, samples=2)
-    assert read(table) == first
-    assert tabulate(runs, table, samples=2, overwrite=True) != first
-
-
-def test_mistakes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, code in (([str(tmp_path / "absent")], 1), ([], 2), ([str(tmp_path), "--performance=best"], 2)):
-        with pytest.raises(SystemExit) as end:
-            evaluate.main(["performances", *arguments])
-        assert end.value.code == code
-        [line] = capsys.readouterr().err.splitlines()
-        assert line.startswith("error: ")
-
-
-@pytest.mark.slow
-def test_real_runs_are_tabulated(fit: Fit, photo_folder: Path, tmp_path: Path) -> None:
-    backbones: dict[str, dict[str, Any]] = {"mobilenet_v2": {"width_mult": 0.25}, "shufflenet_v2_x0_5": {}}
-    for backbone, arguments in backbones.items():
-        options = [f"--data.backbone.name={backbone}", f"--data.backbone.model_args={json.dumps(arguments)}"]
-        fit(*options, "--data.batch_size=8", "--criterion.consecutive=1", folder=f"run-{backbone}")
-    names = json.dumps({"mobilenet_v2_random": "narrow"})
-    table = tmp_path / "performances.csv"
-    evaluate.main(["performances", str(tmp_path / "run-*"), f"--names={names}", f"--output={table}"])
-    assert set(read(table)) == {("narrow", "pictures"), ("shufflenet_v2_x0_5_random", "pictures")}
-    curves = np.load(tmp_path / "run-mobilenet_v2" / "curves.npz")
-    last = min(int(np.load(run / "curves.npz")["samples_seen"][-1]) for run in tmp_path.glob("run-*"))
-    [index] = np.flatnonzero(curves["samples_seen"] == last)
-    expected = (curves["correct"][0, :, index] / curves["validation_size"]).mean()
-    assert read(table)["narrow", "pictures"] == pytest.approx(expected)
 
 
 def test_warnings_of_the_runs_stand_below_the_table(

@@ -91,14 +91,6 @@ def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
     assert samples_of(filling.score(threshold=0.7, consecutive=1)) == {"baseline": [6, 6], "mean": [2, 2]}
 
 
-def test_a_censored_trace_restricts_means_at_its_end(filling: Filling) -> None:
-    filling.add(ADAM, CORRECT["never"][:5], "never")
-    document = filling.score()
-    assert samples_of(document)["never"] == [None, None]
-    assert document["restricted_at"] == 10
-    assert document["methods"]["baseline"]["restricted_mean"] == 10
-
-
 def test_a_method_that_predicts_nothing_right_in_the_end_is_named(filling: Filling) -> None:
     filling.add(ADAM, [50, 0, 0, 0, 0, 0], "unfitted")
     warnings = filling.score()["warnings"]

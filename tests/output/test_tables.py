@@ -81,16 +81,6 @@ def test_scores_stand_in_the_table(capsys: pytest.CaptureFixture[str], monkeypat
     assert float(p_value) <= 1
 
 
-def test_undefined_scores_are_dashes_or_blank(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    print_scores(describe([[np.inf], [50]]))
-    printed = capsys.readouterr().out
-    assert split_row(printed, "baseline") == ["0/1", "–", "200.0", "50.0%"]
-    assert split_row(printed, LONG) == ["1/1", "50", "50.0", "75%", "1", "75.0%"]
-
-
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_no_width_breaks_a_number_or_is_exceeded(print_at: Any, width: int) -> None:
     lines = print_at(width)
@@ -101,12 +91,6 @@ def test_no_width_breaks_a_number_or_is_exceeded(print_at: Any, width: int) -> N
     assert "[red]" in text
     names = "".join(line[: len("[red]a name ")] for line in lines) if width == 30 else text
     assert "everything" in re.sub(r"\s+", "", names)
-
-
-def test_names_are_broken_between_their_parts(print_at: Any) -> None:
-    lines = print_at(30, [["method", "n"], ["recursive_least_squares/of.all", "123456"], ["x" * 40, "7"]])
-    begun = [line.split()[0] for line in lines if line.strip()]
-    assert begun[3:] == ["recursive_least_", "squares/of.all", "x" * 22, "x" * 18, "A"]
 
 
 METHOD = "gaussian_discriminant_analysis"

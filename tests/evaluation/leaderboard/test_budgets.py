@@ -1,8 +1,7 @@
 """Accuracies at label budgets are those of plain loops, with the tests of all pairs."""
 
 import csv
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-import headstart
-from headstart.datamodules import ClassFolders
-from headstart.datamodules.orderings import balanced_ordering
-from headstart.metrics.sample_efficiency.learning_curve_area import learning_curve_area
 from headstart.metrics.sample_efficiency.scores import mean_of_means
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import store
@@ -69,11 +64,6 @@ def test_budgets_and_areas_are_those_of_a_plain_loop(balanced: Path) -> None:
     plain = rank(balanced)
     assert plain["label_budgets"] is None
     assert plain["settings"][0]["label_budgets"] == plain["settings"][0]["learning_curve_area"] == {}
-
-
-def test_area_of_a_line_over_logarithms_is_its_middle() -> None:
-    seen = np.array([1, 2, 8, 64])
-    assert learning_curve_area(0.2 + 0.1 * np.log2(seen), seen) == pytest.approx(0.5)
 
 
 def test_methods_are_compared_in_pairs(balanced: Path) -> None:
@@ -149,26 +139,3 @@ def test_interval_of_a_mean_of_means_is_that_of_welch() -> None:
     assert mean_of_means([one]) == pytest.approx((one.mean(), *t_interval(one.tolist())))
     assert np.isnan(mean_of_means([one, other[:1]])[1:]).all()
     assert mean_of_means([np.ones(3), np.zeros(2)]) == (0.5, 0.5, 0.5)
-
-
-def test_a_run_agrees_with_scikit_learn(fit: Callable[..., Path], photo_folder: Path) -> None:
-    neighbors = pytest.importorskip("sklearn.neighbors", reason="the extra sklearn is not installed")
-    options = ["--data.order=balanced", "--criterion.until=limit", "--data.orderings=3", "--seed_everything=5"]
-    weights = {"name": "mobilenet_v2", "weights": "embedded", "preprocessing": {"resize": 32, "crop": 32}}
-    run = fit(*options, "--data.backbone.weights=embedded", "--data.backbone.model_args={}")
-
-    photos = ClassFolders(str(photo_folder))
-    train, validation = photos.train(), photos.validation()
-    fed, features = headstart.embed(train, weights), headstart.embed(validation, weights)
-    orders = [balanced_ordering(train.labels, number, 5) for number in range(3)]
-    [setting], [of_ledger] = (
-        rank(folder, per_class=[1, 3, 10])["settings"] for folder in (run, Path(os.environ["HEADSTART_LEDGER"]))
-    )
-    assert of_ledger["label_budgets"] == setting["label_budgets"]
-    for entry in setting["label_budgets"]["mean"]:
-        shares = []
-        for order in orders:
-            seen = order[: entry["labels"]]
-            predicted = neighbors.NearestCentroid().fit(fed[seen], train.labels[seen]).predict(features)
-            shares.append(np.mean(predicted == validation.labels))
-        assert entry["accuracy"] == pytest.approx(np.mean(shares))

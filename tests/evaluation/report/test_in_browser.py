@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -181,20 +180,6 @@ def test_settings_are_folded_until_they_are_asked_for(browser: Browser, address:
     page.close()
 
 
-def test_tables_say_what_is_beyond_the_edge_and_keep_their_first_column(page: Page) -> None:
-    page.set_viewport_size({"width": 400, "height": 900})
-    for box in page.locator(".wide:visible").all():
-        hidden = box.evaluate("""(box) => [...box.querySelectorAll("thead th")].filter(
-            (cell) => cell.offsetLeft + cell.offsetWidth > box.clientWidth + 1).length""")
-        told = box.get_attribute("data-more") or "0"
-        assert int(told.split(" ")[0]) == hidden
-    widest = page.locator("#setting-1 .wide").first
-    left = "(each) => each.getBoundingClientRect().left"
-    widest.evaluate("(box) => box.scrollLeft = 10000")
-    assert abs(widest.locator("tbody th").first.evaluate(left) - widest.evaluate(left)) < 2
-    page.wait_for_function("!document.querySelector('#setting-1 .wide').dataset.more")
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_are_readable_in_light_and_dark(page: Page, scheme: Literal["light", "dark"]) -> None:
     page.emulate_media(color_scheme=scheme)
@@ -209,13 +194,3 @@ def test_texts_are_readable_in_light_and_dark(page: Page, scheme: Literal["light
         assert colours
         # Success criterion 1.4.3.
         assert min(contrast(colour, paper) for colour in colours) >= 4.5, selector
-
-
-def test_print_shows_every_row_and_chart_on_white(page: Page, tmp_path: Path) -> None:
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
-    assert not page.locator("#legend input").first.is_visible()
-    assert page.locator("#legend label").first.is_visible()
-    boxes = page.evaluate("[...document.querySelectorAll('.wide')].map((each) => getComputedStyle(each).overflowX)")
-    assert set(boxes) == {"visible"}
-    assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")

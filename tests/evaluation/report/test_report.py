@@ -2,16 +2,13 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from headstart.evaluation.report.report import report
-from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError
-from headstart.tests.material.offline_runs import OfflineRun
 from headstart.tests.material.report_runs import EVIL, show, traces
 from headstart.tests.material.runs import write_run, write_runs
 
@@ -99,21 +96,3 @@ def test_a_file_that_is_no_page_is_not_replaced(runs: Path) -> None:
     with pytest.raises(UserError, match=r"^output: .*page.html' holds something else"):
         show(runs)
     assert path.read_text() == "mine"
-
-
-def test_a_missing_package_names_the_extra(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = ("vl_convert", "headstart.output.page", "headstart.evaluation.report.")
-    for module in [name for name in sys.modules if name.startswith(begin)]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(UserError, match=r"vl_convert.*pip install 'headstart\[report\]'"):
-        show(runs)
-
-
-def test_page_is_logged_on_request(runs: Path) -> None:
-    page = runs.parent / "out" / "page.html"
-    report(str(runs), output=str(page), logger=True, dashboard=Dashboard(mode="offline"))
-    mirror = OfflineRun(page.parent)
-    assert mirror.settings["job_type"] == "report"
-    assert mirror.panels == {"leaderboard", "page"}
-    assert mirror.artifact("report")["page.html"] == page.stat().st_size

@@ -107,16 +107,6 @@ def test_mean_spearman_gives_kendalls_w() -> None:
     assert (1 + 4 * rho) / 5 == pytest.approx(expected, abs=1e-12)
 
 
-def test_constant_targets_are_in_no_pair() -> None:
-    performances = draw(7)[0]
-    everywhere = np.ones((7, 5), dtype=bool)
-    performances[:, 1] = 0.5
-    rest = [0, 2, 3, 4]
-    expected = mean_spearman(performances[:, rest], everywhere[:, rest])
-    assert mean_spearman(performances, everywhere) == pytest.approx(expected, abs=1e-12)
-    assert math.isnan(mean_spearman(np.ones((7, 5)), everywhere))
-
-
 @pytest.mark.parametrize(
     ("scores", "apart"),
     [

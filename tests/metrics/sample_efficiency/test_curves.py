@@ -168,14 +168,6 @@ def test_samples_to_criterion_and_onset_are_those_of_every_evaluation(kind: str,
         assert (counts[evaluated] == trace[: len(counts)][evaluated]).all()
 
 
-def test_all_traces_of_twelve_evaluations() -> None:
-    for bits in range(2**12):
-        trace = np.where((bits >> np.arange(12)) & 1, REQUIRED, REQUIRED - 1)
-        counts = follow(trace, 3)
-        samples, _ = samples_to_criterion(counts, np.arange(1, len(counts) + 1), REQUIRED, 3)
-        assert float(samples) == criterion(trace, 3)[0]
-
-
 def test_a_failure_right_behind_a_window_leaves_it_possible() -> None:
     counts = np.array([SKIPPED] * 3 + [0])
     assert (window_start(counts, REQUIRED, 3), next_evaluation(counts, REQUIRED, 3)) == (0, 2)
