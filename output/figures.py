@@ -259,24 +259,12 @@ def room_for_labels(labels: Sequence[str]) -> float:
 
 def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
     """Return heights in falling order, a step apart or more, near the wanted ones and, if they fit, between bounds."""
-    groups: list[list[float]] = []
-    for height in wanted:
-        groups.append([height])
-        # Labels that touch share the space around the mean of what they want.
-        while len(groups) > 1 and _top(groups[-1]) > _top(groups[-2]) - len(groups[-2]) * LABEL_STEP:
-            last = groups.pop()
-            groups[-1] += last
-    heights = [_top(group) - index * LABEL_STEP for group in groups for index in range(len(group))]
-
-    for index in range(len(heights)):
-        heights[index] = min(heights[index], high - index * LABEL_STEP)
+    heights = [min(height, high - index * LABEL_STEP) for index, height in enumerate(wanted)]
+    for index in range(1, len(heights)):
+        heights[index] = min(heights[index], heights[index - 1] - LABEL_STEP)
     for index in reversed(range(len(heights))):
         heights[index] = max(heights[index], low + (len(heights) - 1 - index) * LABEL_STEP)
     return heights
-
-
-def _top(group: Sequence[float]) -> float:
-    return sum(group) / len(group) + (len(group) - 1) / 2 * LABEL_STEP
 
 
 def width_of_names(axes: Axes) -> float:

@@ -177,17 +177,12 @@ def encode(text: str) -> bytes:
 
 def write_text(path: Path, text: str, overwrite: bool) -> None:
     """Write the one file of an option `output`; a UserError if it has other content and `overwrite` is not set."""
-    require_unchanged(path, text, overwrite)
-    write_texts(path.parent, {path.name: text})
-
-
-def require_unchanged(path: Path, text: str, overwrite: bool) -> None:
-    """Raise a UserError if a file of an option `output` has other content and `overwrite` is not set."""
     # Reading a pipe would block.
     if path.exists() and not overwrite and not (path.is_file() and path.read_bytes() == encode(text)):
         raise UserError(
             f"output: {str(path)!r} holds something else; choose another file, or replace it with --overwrite=true"
         )
+    write_texts(path.parent, {path.name: text})
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:

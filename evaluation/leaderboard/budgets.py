@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.over_settings import choose_comparable, common_methods, describe_variety
 from headstart.evaluation.leaderboard.scores import ties
 from headstart.evaluation.leaderboard.settings import Setting
@@ -71,21 +70,16 @@ def missing_budgets(setting: Setting, budgets: Budgets, options: LeaderboardOpti
     if options.per_class and not is_balanced(setting.protocol):
         remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
 
-    # Budgets of which the same methods lack the accuracy are named together.
-    lacking = grouped(
-        (tuple(name for name in setting.names if name not in accuracies.get(budget, {})), str(budget.labels))
+    lacking = [
+        str(budget.labels)
         for budget in requested_budgets(setting.protocol, options)
-    )
-    listed = "; ".join(
-        f"{', '.join(labels)}" + (f" ({', '.join(methods)})" if len(methods) < len(setting.names) else "")
-        for methods, labels in lacking.items()
-        if methods
-    )
-    if listed:
+        if set(setting.names) - accuracies.get(budget, {}).keys()
+    ]
+    if lacking:
         why = f"traces end before, or have no evaluation there. {REMEDY}"
         if curves.is_lazy:
             why = "evaluations were left out; run with --criterion.evaluation=every"
-        remarks.append(f"No accuracy at {listed} labels: {why}.")
+        remarks.append(f"No accuracy of all methods at {', '.join(lacking)} labels: {why}.")
     return remarks
 
 

@@ -10,11 +10,15 @@ from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, wri
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
+from headstart.evaluation.report.documents import find_contents
+from headstart.evaluation.report.page import comparison_page, documents_page
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
+from headstart.output.page.figures import figure_writers
+from headstart.output.page.layout import render
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat, ResultsFolder
 
@@ -55,14 +59,6 @@ def report(
     figure_folder = None if figures is None else output_folder("figures", figures)
     folders = [folder] if isinstance(folder, str) else list(folder)
     selection = LeaderboardOptions(**options)
-    try:
-        from headstart.evaluation.report.documents import find_contents
-        from headstart.evaluation.report.page import comparison_page, documents_page
-        from headstart.output.page.figures import figure_writers
-        from headstart.output.page.layout import render
-    except ImportError as error:
-        raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
-
     contents = find_contents(folders)
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:HEAD_SIZE]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")

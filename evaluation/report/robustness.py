@@ -61,12 +61,8 @@ def label_budgets(document: Mapping[str, Any]) -> Section | None:
 
 def sensitivity(document: Mapping[str, Any]) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
-    parts = []
-    for setting in document["sensitivity"]["settings"]:
-        is_known = any(each["tau"] is not None for each in setting["grid"])
-        unknown = [f"{setting['name']}: no ranking is known by any of these criteria."] * (not is_known)
-        tables = [sensitivity_table(setting)] * is_known
-        parts.append(Part(remarks=unknown, tables=tables, setting=setting["name"]))
+    settings = document["sensitivity"]["settings"]
+    parts = [Part(tables=[sensitivity_table(each)], setting=each["name"]) for each in settings]
     return Section("sensitivity", "Sensitivity to the criterion", parts=parts)
 
 

@@ -44,21 +44,12 @@ def _winner(index: int, setting: Setting) -> list[str]:
         numbered(index, setting["name"]),
         best["name"] if best["reached"] else "none met the criterion",
         ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods",
-        *(
-            _with_interval(best, key, form)
-            for key, form in (("restricted_mean", ".1f"), ("relative_improvement", ".0f"))
-        ),
+        format_estimate(best["restricted_mean"], best["restricted_mean_interval"], ".1f"),
+        format_estimate(best["relative_improvement"], best["relative_improvement_interval"], ".0f"),
         str(best["orderings"]),
         *(format_number(setting[key], form) for key, form in (("threshold", ".0%"), ("chance", ".1%"))),
         format_number(setting["majority"], ".1%"),
     ]
-
-
-def _with_interval(method: Mapping[str, Any], key: str, form: str) -> str:
-    """Return a number with its interval, or a dash for one that is unbounded, or of one ordering."""
-    estimate, interval = method[key], method[f"{key}_interval"]
-    is_unknown = estimate is not None and (interval is None or interval[0] is None)
-    return format_estimate(estimate, interval, form) + " [–]" * is_unknown
 
 
 def _differences(document: Mapping[str, Any]) -> list[str]:
@@ -83,22 +74,12 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
         shown = [*setting_tables(setting)]
         tables = [replace(each, notes=()) for each in shown]
-        remarks = [_describe(setting, traces), *shown[0].notes]
+        lazy = ["Evaluated lazily: there are no learning curves."] * traces.is_lazy
+        remarks = [f"{shown[0].about}.", *lazy, *shown[0].notes]
         id_ = f"setting-{index + 1}"
         figures = _figures(id_, setting, traces, marks)
         parts.append(Part(numbered(index, setting["name"]), id_, remarks, tables, figures, setting=setting["name"]))
     return Section("settings", "Leaderboard of each setting", parts=parts)
-
-
-def _describe(setting: Setting, curves: Curves) -> str:
-    shares = {"chance": setting["chance"], "majority share": setting["majority"]}
-    known = ", ".join(f"{title} {value:.1%}" for title, value in shares.items() if value is not None)
-    description = (
-        f"{setting['classes'] or 'Unknown'} classes{f' ({known})' if known else ''}, {setting['validation_size']:,} "
-        f"validation samples, batch size {setting['batch_size']}, {len(setting['orderings'])} orderings; threshold "
-        f"{setting['threshold']:.0%}, restricted at {setting['restricted_at']} samples."
-    )
-    return description + " Evaluated lazily: there are no learning curves." * curves.is_lazy
 
 
 def _figures(id_: str, setting: Setting, curves: Curves, marks: Marks) -> list[Figure]:

@@ -211,13 +211,6 @@ class Curves:
         required = required_correct(self.threshold, self.all_correct)
         return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 
-    def index_at(self, samples: int) -> int | None:
-        """Return the index of the last evaluation that had seen no more than a number of samples; None without one."""
-        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
-        # The last evaluation counts up to where the next one would have been.
-        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
-        return None if index < 0 or is_beyond else index
-
     def accuracy_at(self, samples: int) -> Floats:
         """Return the accuracy at the last evaluation that had seen no more than a number of samples.
 
@@ -228,8 +221,10 @@ class Curves:
             `[methods, orderings]`, NaN before the first evaluation, after the end of the trace, and where that
             evaluation was skipped.
         """
-        index = self.index_at(samples)
-        if index is None:
+        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
+        # The last evaluation counts up to where the next one would have been.
+        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
+        if index < 0 or is_beyond:
             return np.full(self.correct.shape[:2], np.nan)
         return _shares(self.correct[..., index], self.all_correct)
 

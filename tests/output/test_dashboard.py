@@ -11,7 +11,7 @@ import pytest
 import wandb
 
 from headstart.evaluation.alignment.heatmap import plot_heatmap
-from headstart.output.dashboard import Dashboard, begin_run, check_dashboard
+from headstart.output.dashboard import Dashboard, begin_run
 from headstart.output.errors import UserError
 from headstart.output.figures import save
 from headstart.output.results_folder import DashboardResults
@@ -132,9 +132,6 @@ def test_mode(
             "^warning: Weights & Biases goes offline: .* cannot be reached: no route$", capsys.readouterr().err, re.M
         )
         assert len(warned) == (mode == "auto" and problem is not None)
-    monkeypatch.setenv("WANDB_MODE", "OFFLINE")
-    with pytest.raises(UserError, match=r"^WANDB_MODE: 'OFFLINE' is no mode of Weights"):
-        check_dashboard(Dashboard())
 
 
 # The mode, how the server fails, and the modes that are tried.

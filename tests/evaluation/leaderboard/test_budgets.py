@@ -88,8 +88,8 @@ def test_budgets_that_are_missing_are_named_with_the_way_to_get_them(tmp_path: P
     [setting] = rank(ledger, per_class=[4, 8], at=[50, 500], threshold=0.5, consecutive=3)["settings"]
     labels = {name: [each["labels"] for each in entries] for name, entries in setting["label_budgets"].items()}
     assert labels == {"best": [12, 24, 50], "twin": [12, 24, 50], "baseline": [12, 24, 50], "good": [12]}
-    [remark] = [each for each in setting["remarks"] if "No accuracy at" in each]
-    assert remark.startswith("No accuracy at 24, 50 (good); 500 labels: ")
+    [remark] = [each for each in setting["remarks"] if "No accuracy of" in each]
+    assert remark.startswith("No accuracy of all methods at 24, 50, 500 labels: ")
     assert "--criterion.until=limit" in remark
     # Comparisons over the whole curve end where all curves do.
     assert {each["to"] for each in setting["learning_curve_area"].values()} == {12}
@@ -98,7 +98,7 @@ def test_budgets_that_are_missing_are_named_with_the_way_to_get_them(tmp_path: P
     ledger = store(tmp_path / "twos", draw(0, 20), classes=CLASSES, order="balanced", batch_size=2)
     [setting] = rank(ledger, per_class=[1, 2], at=[7])["settings"]
     assert {tuple(each["labels"] for each in own) for own in setting["label_budgets"].values()} == {(6, 7)}
-    assert any(each.startswith("No accuracy at 3 labels: ") for each in setting["remarks"])
+    assert any(each.startswith("No accuracy of all methods at 3 labels: ") for each in setting["remarks"])
     [setting] = rank(store(tmp_path / "shuffled", draw(0), classes=CLASSES), at=[12])["settings"]
     assert [each["per_class"] for own in setting["label_budgets"].values() for each in own] == [None] * 4
 
