@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 import headstart
 from headstart.output.import_paths import OWN
@@ -42,17 +41,6 @@ def test_oldest_versions_are_the_bounds_of_the_project() -> None:
     requirements = [Requirement(each) for group in (PROJECT["project"]["dependencies"], *extras) for each in group]
     bounds = {each.name: part.version for each in requirements for part in each.specifier if part.operator == ">="}
     assert dict(line.split("==") for line in load_file(".ci/oldest.py").oldest()) == bounds
-
-
-def test_pinned_versions_are_supported() -> None:
-    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
-    normal = {name.lower().replace("_", "-"): version for name, version in pinned.items()}
-    extras = PROJECT["project"]["optional-dependencies"]
-    dev = [Requirement(each) for each in extras["dev"]]
-    named = [Requirement(each) for requirement in dev for extra in requirement.extras for each in extras[extra]]
-    needed = [Requirement(each) for each in PROJECT["project"]["dependencies"]] + dev + named
-    for requirement in (each for each in needed if each.name != "headstart"):
-        assert Version(normal[requirement.name.lower().replace("_", "-")]) in requirement.specifier
 
 
 def test_workflows_do_what_anyone_can_do_and_ask_for_little() -> None:

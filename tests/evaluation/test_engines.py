@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import evaluate
 from headstart.tests.material.arena import ENTRIES, Arena
 
 
@@ -51,24 +50,3 @@ def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytes
     here = score(arena, "here")
     monkeypatch.setattr("headstart.engines.tasks.Workers", lambda *args: pytest.fail("a process was begun"))
     assert score(arena, "there", "--workers=2") == here
-
-
-@pytest.mark.slow
-def test_transferability(tmp_path: Path, photo_folder: Path, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = tmp_path / "registry.json"
-    registry.write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES}))
-    tables = []
-    for name, options in (("here", []), ("there", [elsewhere])):
-        cache(monkeypatch, tmp_path / f"cache of {name}")
-        arguments = [
-            f"--registry={registry}",
-            f"--output={tmp_path / name}",
-            "--logger=false",
-            "--extraction.device=cpu",
-        ]
-        targets = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}"]
-        evaluate.main(["transferability", *targets, *arguments, "--metrics=[log_me, h_score]", *options])
-        tables.append(json.loads((tmp_path / name / "transferability.json").read_text())["scores"]["photos"])
-    for source, cells in tables[0].items():
-        for metric, cell in cells.items():
-            assert tables[1][source][metric]["score"] == pytest.approx(cell["score"], rel=1e-4)

@@ -16,7 +16,7 @@ from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.json_digest import sealed
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
-from headstart.tests.material.runs import TRACES, seal, write_run
+from headstart.tests.material.runs import TRACES, write_run
 
 Fit = Callable[..., Path]
 WEIGHTS = {"a": "somewhere/first.safetensors", "b": "random"}
@@ -125,13 +125,11 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "sources, targets and orderings may differ",
     ),
     ({"rate": 0.5}, {}, "in baseline."),
-    ({"threshold": 0.7}, {"performance": "samples_to_criterion"}, "in threshold (0.7, "),
     ({"seed": 7, "dataset": "pets"}, {}, "in seed (7, 0); both are of the target pets"),
     ({**FILE, "weights_sha256": "other"}, {}, "in weights_sha256 (other, "),
     ({**FILE, "dataset": "pets", "first": 2, "torch": "x"}, {}, "in torch (x, "),
     ({**FILE, "dataset": "pets", "correct": TRACES - 1}, {}, "ordering 0 of a on pets again, and"),
     ({"complete": False}, {}, "'{0}/run-b' is incomplete (it was interrupted); leave it out"),
-    ({}, {"method": "yours"}, "method: 'yours' is not in '{0}/run-a', which has baseline, mine"),
     ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, farms, pets, resnet50"),
     ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
 ]
@@ -149,30 +147,6 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "run-b")
     assert wrong == []
     assert not (tmp_path / "out").exists()
-
-
-def test_irrelevant_settings_may_differ(tmp_path: Path) -> None:
-    write_run(tmp_path / "run-a", **FILE)
-    changes: list[dict[str, Any]] = [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}]
-    for change in changes:
-        write_run(tmp_path / "run-b", dataset="farms", **change)
-        method = "mine" if "rate" in change else "baseline"
-        assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method, overwrite=True)) == 2, change
-        shutil.rmtree(tmp_path / "run-b")
-
-
-def test_warnings_of_the_runs_stand_below_the_table(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    document = json.loads((tmp_path / "a-pets" / "results.json").read_text())
-    document["protocol"]["near_duplicate_photos"] = [["train/1.jpg", "validation/2.jpg"]]
-    seal(tmp_path / "a-pets", document)
-    tabulate(runs, tmp_path / "table.csv")
-    warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
-    assert warning.replace("WARNING: ", "WARNING: first on pets: ") in " ".join(capsys.readouterr().out.split())
-    with (tmp_path / "table.csv").open(newline="") as file:
-        warnings = {(row["source"], row["target"]): row["warning"] for row in csv.DictReader(file)}
-    assert [pair for pair, its in warnings.items() if its] == [("first", "pets")]
 
 
 VALIDATED = 50
@@ -291,8 +265,6 @@ def test_accuracies_that_cannot_be_compared_are_refused(tuned: Path) -> None:
         shutil.rmtree(tuned / "other")
 
     refuse("runs: they are of fine-tuning, which has no --performance", "runs/*", samples=5)
-    refuse("runs: they are of fine-tuning", "runs/*", performance="final")
-    refuse("runs: they are of fine-tuning", "runs/*", method="mine")
     refuse("names: nobody given, but the runs are of farms, first, mine", "runs/*", names={"nobody": "x"})
     refuse("runs: no accuracy of head is in what is given; they are of all", "runs/*", trained="head")
 

@@ -119,9 +119,7 @@ def test_a_method_is_found_by_its_class(filling: Filling) -> None:
 def test_streams_that_differ_are_chosen_by_where(tmp_path: Path) -> None:
     changes: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
         ({"train_photos_sha256": "3" * 64}, "train_photos_sha256 (None, 33333333)", {"train_photos_sha256": "3333"}),
-        ({"torch": "2.0"}, "torch (None, 2.0)", {"torch": 2.0}),
         ({"network": {"model": "vit"}}, "network.model (resnet18, vit)", {"network": {"model": "vit"}}),
-        ({"measure": "balanced_accuracy", "all_correct": 100}, "measure (accuracy, bal", {"measure": "accuracy"}),
     ]
     for number, (change, named, where) in enumerate(changes):
         filling = Filling(tmp_path / str(number))

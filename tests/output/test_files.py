@@ -1,7 +1,6 @@
 """Files that are complete or not there."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pytest
 from headstart.output.errors import UserError
 from headstart.output.files import (
     replacing,
-    write_text,
     write_texts,
     write_together,
 )
@@ -84,15 +82,6 @@ def test_none_of_the_files_appears_where_one_fails(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         write_together(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": fail})
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "old"}
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
-def test_pipe_in_place_of_results_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "score.json")
-    with pytest.raises(UserError, match=r"no score.json says which"):
-        ResultsFolder("", ["score.json"], str(tmp_path)).check_configuration({"team": "red"})
-    with pytest.raises(UserError, match=r"holds something else"):
-        write_text(tmp_path / "score.json", "{}", overwrite=False)
 
 
 KILLED = """

@@ -11,6 +11,7 @@ from headstart.metrics.ranking.aggregates import (
     bootstrap_counts,
     interquartile_means,
     jackknife_interval,
+    percentile_interval,
     probabilities_of_improvement,
 )
 
@@ -77,6 +78,10 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pyte
     assert [len(part) for part in parts] == [32, 32, 32, 4]
     assert (np.concatenate(parts) == together).all()
     assert interquartile_means(VALUES, parts) == pytest.approx(means, rel=1e-12)
+
+
+def test_percentile_intervals_leave_out_as_many_on_either_side() -> None:
+    assert percentile_interval(np.arange(1, 1001.0)[:, None] * [1, -1]).tolist() == [[25, -976], [975, -26]]
 
 
 def test_the_jackknife_of_a_mean_is_its_t_interval() -> None:

@@ -105,19 +105,17 @@ def test_pearson_keeps_its_digits_at_any_scale_and_beside_a_large_value_outside_
         np.testing.assert_allclose(measure_pools([x], y, [[0, 1, 2]])[0, 2, 0], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("scores", "performances", "pools", "named"),
-    [
-        ([[1, 2]], [1, 2, 3], [[0, 1]], "shapes"),
-        ([1, 2], [1, 2], [[0, 1]], "shapes"),
-        ([[1, np.nan]], [1, 2], [[0, 1]], "scores"),
-        ([[1, 2]], [1, np.inf], [[0, 1]], "performances"),
-        ([[1, 2]], [1, 2], [[0]], "pools"),
-        ([[1, 2]], [1, 2], [[0.0, 1.0]], "pools"),
-        ([[1, 2]], [1, 2], [[0, 2]], "pools: indices from 0 to 2"),
-        ([[1, 2]], [1, 2], [[1, 1]], "pools: a pool holds a source twice"),
-    ],
-)
-def test_wrong_input_is_named(scores: Any, performances: Any, pools: Any, named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        measure_pools(scores, performances, pools)
+WRONG: list[tuple[Any, Any, Any, str]] = [
+    ([[1, 2]], [1, 2, 3], [[0, 1]], "shapes"),
+    ([[1, np.nan]], [1, 2], [[0, 1]], "scores"),
+    ([[1, 2]], [1, np.inf], [[0, 1]], "performances"),
+    ([[1, 2]], [1, 2], [[0.0, 1.0]], "pools"),
+    ([[1, 2]], [1, 2], [[0, 2]], "pools: indices from 0 to 2"),
+    ([[1, 2]], [1, 2], [[1, 1]], "pools: a pool holds a source twice"),
+]
+
+
+def test_wrong_input_is_named() -> None:
+    for scores, performances, pools, named in WRONG:
+        with pytest.raises(ValueError, match=named):
+            measure_pools(scores, performances, pools)

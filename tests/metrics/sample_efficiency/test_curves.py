@@ -47,13 +47,6 @@ def test_balanced_accuracy_is_that_of_scikit_learn(sizes: tuple[int, ...]) -> No
         assert share == pytest.approx(balanced_accuracy_score(labels, predicted), abs=error)
 
 
-def test_the_majority_class_alone_is_half_of_balanced_accuracy() -> None:
-    sizes = np.array([85, 15])
-    for measure, passes in (("accuracy", True), ("balanced_accuracy", False)):
-        weights = class_weights(sizes, measure)  # type: ignore[arg-type]
-        assert (weights[0] * sizes[0] >= required_correct(0.8, int(weights @ sizes))) == passes
-
-
 def first_streak(correct: Counts, required: int, consecutive: int) -> tuple[int, int] | None:
     """Return the first and last evaluation of the first full streak, one evaluation at a time."""
     streak = 0
@@ -107,14 +100,6 @@ def test_saved_curves_come_back(changes: dict[str, object]) -> None:
         assert type(read) is type(saved), field.name
         assert np.array_equal(read, saved), field.name
     assert loaded.correct.dtype == loaded.samples_seen.dtype == loaded.orderings.dtype == np.int64
-
-
-@pytest.mark.parametrize(("threshold", "samples"), [(0.8, 32), (0.801, np.inf), (0.7, 24)])
-def test_criterion_is_that_of_the_curves(threshold: float, samples: float) -> None:
-    correct = np.zeros((1, 1, 20), dtype=np.int64)
-    correct[..., :4] = [700, 800, 800, 800]
-    curves = draw_curves(methods=["baseline"], correct=correct, threshold=threshold)
-    assert [float(value.item()) for value in curves.samples_to_criterion()] == [samples, samples - 16]
 
 
 REQUIRED = 8

@@ -61,17 +61,6 @@ def test_median_interval_of_censored_and_of_few_samples() -> None:
     assert np.isnan(median_interval(np.arange(5.0))).all()
 
 
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("orderings", [1, 5, 30])
-def test_comparisons_together_are_those_alone(orderings: int, whole: bool) -> None:
-    differences = np.random.default_rng(orderings).normal(2, 10, (orderings, 4))
-    differences = np.round(differences) if whole else differences
-    differences[:, 3] = 0
-    together = sign_flip_p_values(differences)
-    assert together.tolist() == [sign_flip_p_value(column) for column in differences.T]
-    assert sign_flip_p_values(np.zeros((orderings, 0))).shape == (0,)
-
-
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 @pytest.mark.parametrize("count", [2, 3, 20, 200])
 def test_t_interval_as_in_scipy(count: int, level: float) -> None:
