@@ -97,10 +97,7 @@ def _rank(
         # The leaderboard's argument has another name here.
         raise UserError(re.sub("^runs: ", "folder: ", str(error))) from error
     made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": ACCURACY_AT}
-    try:
-        results.check_configuration(made_from)
-    except UserError as error:
-        raise UserError(f"{error}: a page's tables are always called so, and one folder holds one page's") from error
+    results.check_configuration(made_from)
     return rank_settings(settings, left_out, made_from, selection), settings
 
 

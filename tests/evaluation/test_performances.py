@@ -72,13 +72,9 @@ def test_censored_orderings_and_different_ends_are_reported(
 ) -> None:
     tabulate(runs, tmp_path / "performances.csv", performance="samples_to_criterion")
     assert "4 orderings did not meet the criterion by 8 samples, and count as 0." in capsys.readouterr().out
-    tabulate(runs, tmp_path / "others.csv", performance="samples_to_criterion", method="mine")
-    assert "2 orderings did not" in capsys.readouterr().out
     write_run(tmp_path / "a-birds", TRACES[..., :6], limit=8, dataset="birds", weights="first.pth", weights_sha256="a")
     tabulate(runs, tmp_path / "final.csv", performance="final")
     assert "The runs ended after 6 to 8 samples: " in capsys.readouterr().out
-    assert tabulate(runs, tmp_path / "fed.csv")["first", "pets"] == pytest.approx(0.825)
-    assert "accuracy of baseline after 6 samples" in capsys.readouterr().out
 
 
 def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:

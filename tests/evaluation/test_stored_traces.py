@@ -91,13 +91,6 @@ def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
     assert samples_of(filling.score(threshold=0.7, consecutive=1)) == {"baseline": [6, 6], "mean": [2, 2]}
 
 
-def test_a_method_that_predicts_nothing_right_in_the_end_is_named(filling: Filling) -> None:
-    filling.add(ADAM, [50, 0, 0, 0, 0, 0], "unfitted")
-    warnings = filling.score()["warnings"]
-    assert "unfitted has no correct prediction at the last evaluation of 2 orderings." in warnings
-    assert not any(each.startswith(("baseline has no", "mean has no")) for each in warnings)
-
-
 def test_methods_of_one_name_are_named_by_what_differs(filling: Filling) -> None:
     filling.add(ADAM, CORRECT["slow"], "baseline")
     filling.add(SGD, CORRECT["slow"], "baseline")

@@ -35,11 +35,6 @@ def reply(status: str) -> Callable[[socket.socket], None]:
     return answer
 
 
-def talk_nonsense(connection: socket.socket) -> None:
-    with connection:
-        connection.sendall(b"nonsense\r\n\r\n")
-
-
 unanswered: list[socket.socket] = []
 # What a server does, and why it counts as one that cannot be reached.
 SERVERS: dict[str, tuple[Callable[[socket.socket], None], str | None]] = {
@@ -47,7 +42,6 @@ SERVERS: dict[str, tuple[Callable[[socket.socket], None], str | None]] = {
     "refuses this page": (reply("404 Not Found"), None),
     "gateway": (reply("503 Service Unavailable"), "503"),
     "hangs": (unanswered.append, "timed out"),
-    "talks nonsense": (talk_nonsense, ""),
 }
 
 

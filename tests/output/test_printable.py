@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from headstart.evaluation.alignment.score_files import print_score
 from headstart.output.errors import UserError
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import print_lines, print_written, printable, say
@@ -16,12 +15,6 @@ from headstart.output.tables import Table, print_tables
 
 HOSTILE = "[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
 SHOWN = r"[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
-
-
-def print_scored() -> None:
-    pairwise = {"names": [HOSTILE, "b"], "biased": [[1.0, 0.5], [0.5, 1.0]]}
-    print_score({"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9, "pairwise": pairwise})
-    print_written([Path(HOSTILE)])
 
 
 def show_progress() -> None:
@@ -36,7 +29,7 @@ def fail() -> None:
 
 
 TELL: list[Callable[[], object]] = [
-    print_scored,
+    lambda: print_written([Path(HOSTILE)]),
     show_progress,
     fail,
     lambda: print_tables([Table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], ("",), HOSTILE, [HOSTILE])]),

@@ -38,9 +38,3 @@ def test_own_checkout_names_its_commit(project: Path) -> None:
     assert version.describe_version() == f"headstart 1.2.3 ({own})"
     (project / "pyproject.toml").write_text("changed")
     assert version.describe_version() == f"headstart 1.2.3 ({own}-dirty)"
-
-
-def test_repository_around_it_is_not_its_own(project: Path) -> None:
-    commit(project.parent, "of_another_project")
-    assert version.git_revision() is None
-    assert version.describe_version() == "headstart 1.2.3"

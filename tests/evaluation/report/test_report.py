@@ -9,8 +9,8 @@ from PIL import Image
 
 from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
-from headstart.tests.material.report_runs import EVIL, show, traces
-from headstart.tests.material.runs import write_run, write_runs
+from headstart.tests.material.report_runs import show
+from headstart.tests.material.runs import write_run
 
 
 def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
@@ -24,25 +24,9 @@ def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
     assert source.count("window.vegaEmbed=") == 1
 
 
-def test_names_are_texts(tmp_path: Path) -> None:
-    named = {str(seed): {"correct": traces(seed), "dataset": name} for seed, name in enumerate(EVIL)}
-    page = show(write_runs(tmp_path / "runs", named, limit=60, methods=("baseline", *EVIL[:3])))
-    assert set(page.content["methods"]) == {"baseline", *EVIL[:3]}
-    assert page.tags.count("script") == 3
-    assert "img" not in page.tags
-    tables = [table for caption, table in page.tables.items() if caption.startswith("Neighbours: ")]
-    assert len(tables) == 4
-    assert all({name for row in table[1:] for name in row[:2]} == {"baseline", *EVIL[:3]} for table in tables)
-    assert [row[0] for row in page.tables["Best method of each setting"][1:]] == [
-        f"{number}. {name}, resnet50 (DEFAULT)" for number, name in enumerate(EVIL, 1)
-    ]
-
-
 def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
     show(runs)
-    with pytest.raises(
-        UserError, match=r"^output: .*leaderboard.json' holds results of another configuration.*one folder holds one"
-    ):
+    with pytest.raises(UserError, match=r"^output: .*leaderboard.json' holds results of another configuration"):
         show(runs, threshold=0.9)
     show(runs, threshold=0.9, overwrite=True)
     assert json.loads((runs.parent / "leaderboard.json").read_text())["criterion"]["threshold"] == 0.9

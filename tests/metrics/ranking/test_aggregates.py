@@ -60,16 +60,6 @@ def test_interval_of_one_setting_is_that_of_agresti_and_coull(won: int, count: i
     assert (low, high) == (pytest.approx(max(centre - half, 0)), pytest.approx(min(centre + half, 1)))
 
 
-def test_aggregates_are_those_of_rliable() -> None:
-    metrics = pytest.importorskip("rliable.metrics", reason="rliable is not installed")
-    values = [table[:, :16] for table in VALUES]
-    once = [np.ones((1, 16 * 3))]
-    # It takes scores of runs by tasks, higher is better.
-    scores = {str(method): np.stack([-table[method] for table in values], axis=1) for method in range(2)}
-    [result] = interquartile_means(values, once)
-    assert result[0] == pytest.approx(-metrics.aggregate_iqm(scores["0"]), rel=1e-6)
-
-
 def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     [together] = bootstrap_counts(SIZES, 100)
     means = interquartile_means(VALUES, [together])

@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics.sample_efficiency import sign_flips
 from headstart.metrics.sample_efficiency.resolution import (
     MOST,
     AllPairs,
@@ -88,11 +87,6 @@ def test_up_to_twenty_orderings_decide_by_all_patterns(orderings: int) -> None:
         assert result.p_values[0, 1] == pytest.approx(exact_p_value(differences), rel=1e-9)
         assert result.significant[0, 1] == (exact_p_value(differences) < 0.05)
         assert not result.undecided.any()
-
-
-def test_the_sampled_patterns_of_the_first_stage_differ() -> None:
-    [patterns] = next(sign_flips.stages(64)).blocks
-    assert len(np.unique(patterns, axis=0)) == sign_flips.PATTERNS
 
 
 def test_an_undecided_pair_is_not_significant() -> None:
