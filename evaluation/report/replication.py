@@ -1,11 +1,8 @@
 """The replication section: commands and configurations."""
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import yaml
 
 from headstart.evaluation.runs import Run
 from headstart.output.page.layout import Part, Section, Text
@@ -24,20 +21,8 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
         runs: The runs that its settings name; other folders are ledgers.
     """
     folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
-    parts = [
-        Part("This page", commands=[Text("", _page_command(document))]),
-        *(_part(setting, folders) for setting in document["settings"]),
-    ]
+    parts = [_part(setting, folders) for setting in document["settings"]]
     return Section("replication", "Replication", parts=parts)
-
-
-def _page_command(document: Mapping[str, Any]) -> str:
-    options = document["asked"]
-    values = {**options["criterion"], "baseline": options["baseline"]}
-    values |= {name: _flow(options[name]) for name in ("where", "methods", "tuned") if options[name]}
-    arguments = [f"--{name}={value}" for name, value in values.items()]
-    arguments += ["--incomplete"] * options.get("incomplete", False)
-    return shlex.join(["headstart", "report", *document["folders"], *arguments])
 
 
 def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
@@ -58,7 +43,3 @@ def _command(run: Run, folder: str) -> str:
     """Return the command that runs a configuration again, into a folder."""
     output = [f"--trainer.default_root_dir={folder}", LEDGER]
     return shlex.join(["headstart", "train", "--config", str(run.folder / CONFIG), *output])
-
-
-def _flow(options: Mapping[str, Any] | list[str]) -> str:
-    return yaml.safe_dump(options, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False).strip()

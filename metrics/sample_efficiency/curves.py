@@ -127,6 +127,14 @@ def is_open(
     return np.asarray((all_fail != all_pass).any(axis=1))
 
 
+def samples_to_criterion(
+    correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: int
+) -> tuple[Floats, Floats]:
+    """Return samples to criterion and onset of traces of accuracy: `first_streaks` of a single length."""
+    samples, onset = first_streaks(correct, samples_seen, required, [consecutive])[0]
+    return samples, onset
+
+
 @dataclass(frozen=True)
 class Curves:
     """Accuracy traces of methods and orderings, as far as they were measured.
@@ -243,8 +251,7 @@ class Curves:
     def samples_to_criterion(self) -> tuple[Floats, Floats]:
         """Return samples to criterion and onset of all traces, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
-        samples, onset = first_streaks(self.correct, self.samples_seen, required, [self.consecutive])[0]
-        return samples, onset
+        return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
 
 
 def _shares(correct: NDArray[np.signedinteger[Any]], all_correct: int) -> Floats:

@@ -66,10 +66,11 @@ def test_configs_are_files_with_a_first_sentence() -> None:
 
 def test_everything_listed_has_lines_of_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     for kind in get_args(Kind):
+        choices = list_choices(kind)
+        capsys.readouterr()
         evaluate.main(["list", kind])
         lines = capsys.readouterr().out.splitlines()
         assert max(map(len, lines)) <= 80
-        choices = list_choices(kind)
         start = max(map(len, choices)) + 2
         assert [line[:start].rstrip() for line in lines if line[0] != " "] == list(choices)
         assert " ".join(line[start:] for line in lines) == " ".join(choices.values())

@@ -11,7 +11,7 @@ import pytest
 
 from headstart.evaluate import main
 from headstart.evaluation.sample_efficiency import sample_efficiency
-from headstart.metrics.sample_efficiency.curves import first_streaks, required_correct
+from headstart.metrics.sample_efficiency.curves import required_correct, samples_to_criterion
 from headstart.output.errors import UserError
 from headstart.tests.material.runs import TRACES, write_run
 
@@ -120,7 +120,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     write_run(tmp_path / "run", correct=correct, limit=60)
     options = ["--threshold=0.75", "--consecutive=5", f"--output={tmp_path / 'scores.json'}"]
     main(["sample-efficiency", str(tmp_path / "run"), *options])
-    samples, _ = first_streaks(correct, np.arange(1, 61), required_correct(0.75, 100), [5])[0]
+    samples, _ = samples_to_criterion(correct, np.arange(1, 61), required_correct(0.75, 100), 5)
     document = json.loads((tmp_path / "scores.json").read_text())
     assert samples_of(document) == [[None if np.isinf(s) else s for s in row] for row in samples.tolist()]
     assert "75% validation accuracy at 5" in capsys.readouterr().out

@@ -100,7 +100,6 @@ def test_only_the_command_that_is_named_is_imported(
     monkeypatch.chdir(tmp_path)
     for options, printed in {
         "--size=3 --name=y": "y: 3",
-        "--size=3 --long-name=a-b": "x: 3a-b",
         "--size=3 --long_name a-b": "x: 3a-b",
         "--config=options.yaml": "x: 4",
         # What mirrors nothing needs no logger.

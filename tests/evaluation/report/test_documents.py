@@ -1,7 +1,6 @@
 """Results of other commands on the page."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ def test_results_of_other_commands_come_from_all_folders(tmp_path: Path, capsys:
     page = Page(report([str(folder) for folder in [*folders, folders[0]]], output=str(tmp_path / "page.html")))
     remarks = [text for text in page.texts if text.startswith("2 models on 9 stimuli.")]
     assert [remark.rpartition(" ")[2] for remark in remarks] == [str(folder / "cka.json") for folder in folders]
-    assert len(re.findall(r"skipped: '\S*(?:score|rbf|audit)\.json' cannot be", capsys.readouterr().out)) == 6
+    assert " ".join(capsys.readouterr().out.split()).count(".json' cannot be shown (") == 6
 
 
 def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from headstart.metrics.sample_efficiency.curves import (
     SKIPPED,
     Curves,
     class_weights,
-    first_streaks,
     is_open,
     required_correct,
+    samples_to_criterion,
 )
 from headstart.metrics.sample_efficiency.lazy_evaluation import next_evaluation, window_start
 
@@ -66,7 +66,7 @@ def test_samples_to_criterion_as_in_a_loop(shape: tuple[int, ...], consecutive: 
         share = generator.uniform(0.3, 1, (*shape, 1))
         correct = np.where(generator.random((*shape, evaluations)) < share, 8, generator.integers(0, 8))
         seen = np.cumsum(generator.integers(1, 5, evaluations))
-        samples, onset = first_streaks(correct, seen, 8, [consecutive])[0]
+        samples, onset = samples_to_criterion(correct, seen, 8, consecutive)
         assert samples.shape == onset.shape == shape
         for index in np.ndindex(shape):
             streak = first_streak(correct[index], 8, consecutive)
@@ -146,7 +146,7 @@ def test_samples_to_criterion_and_onset_are_those_of_every_evaluation(kind: str,
     for trace in traces(kind):
         counts = follow(trace, consecutive)
         seen = np.arange(1, len(counts) + 1)
-        result = first_streaks(counts, seen, REQUIRED, [consecutive])[0]
+        result = samples_to_criterion(counts, seen, REQUIRED, consecutive)
         assert (float(result[0]), float(result[1])) == criterion(trace, consecutive)
         assert not is_open(counts, seen, REQUIRED, [consecutive]).any()
         evaluated = counts != SKIPPED
