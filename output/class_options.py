@@ -66,8 +66,8 @@ def _resolve_name(kinds: Any, name: str) -> str:  # noqa: ANN401 - a class or a 
     if "." in path:
         return path
     several = kinds if isinstance(kinds, tuple) else (kinds,)
-    known = {each for kind in several for each in _typehints.get_all_subclass_paths(kind)}
-    fitting = [each for each in known if _plain(each.rpartition(".")[2]) == _plain(name)]
+    paths = {each for kind in several for each in _typehints.get_all_subclass_paths(kind)}
+    fitting = [each for each in paths if _plain(each.rpartition(".")[2]) == _plain(name)]
     return fitting[0] if len(fitting) == 1 else path
 
 
@@ -104,18 +104,18 @@ def class_mistake(value: str, bases: Sequence[type], is_needed: bool) -> str:
 def _path_mistake(path: str, base: type) -> str:
     """Return why an option cannot take the class or function of an import path."""
     try:
-        found = pkgutil.resolve_name(path)
+        target = pkgutil.resolve_name(path)
     except Exception as error:
         # A module of the user's may raise anything while it is imported.
         return f"{path} cannot be imported: {reason_of(error)}{suggest_class(path)}"
-    if isinstance(found, type) and issubclass(found, base):
+    if isinstance(target, type) and issubclass(target, base):
         return f"{path} is abstract; {PATHS.get(base.__name__, 'name a class of its kind')}"
     return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
 
 
 def suggest_class(path: str, bases: Sequence[type] = ()) -> str:
     """Return a hint at the class of the suite, or of these kinds, with the closest name; empty if there is none."""
-    paths = {found.rpartition(".")[2]: found for base in bases for found in get_all_subclass_paths(base)}
+    paths = {subclass.rpartition(".")[2]: subclass for base in bases for subclass in get_all_subclass_paths(base)}
     packages = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
     paths |= {name: f"{package.__name__}.{name}" for package in packages for name in getattr(package, "__all__", [])}
     close = difflib.get_close_matches(path.rpartition(".")[2], paths, n=1)

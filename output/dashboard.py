@@ -137,12 +137,12 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     """
     import wandb
 
-    chosen, settings = _resolve_mode(mode), wandb.Settings(silent=True)
-    may_go_offline = mode == "auto" and chosen == "online"
+    resolved, settings = _resolve_mode(mode), wandb.Settings(silent=True)
+    may_go_offline = mode == "auto" and resolved == "online"
     if may_go_offline:
         settings.init_timeout = INIT_TIMEOUT
     try:
-        run = wandb.init(**{**options, "mode": chosen, "settings": settings})
+        run = wandb.init(**{**options, "mode": resolved, "settings": settings})
     except wandb.errors.AuthenticationError:
         raise
     except wandb.errors.CommError as error:

@@ -35,11 +35,11 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
-        given = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
+        arguments = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
         if not self.exit_on_error:
-            given = [_as_yaml(argument) for argument in given]
+            arguments = [_as_yaml(argument) for argument in arguments]
         # The configuration is printed when the next file has been read, unless nothing comes after.
-        return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
+        return super().parse_args(sorted(arguments, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
 
     def plain_arguments(self, args: Sequence[str]) -> list[str]:
         """Return arguments as this parser reads them; the parser of a class gets them so."""
@@ -72,8 +72,8 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         args = getattr(self, "args", None) or []
         nested = next((each for each in causes if isinstance(each, OptionMistake)), None)
         types = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
-        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace
-        mistake = explain(text, nested, types, known, args)
+        names = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace
+        mistake = explain(text, nested, types, names, args)
         if not self.exit_on_error:
             raise mistake from ex
 

@@ -255,7 +255,7 @@ def print_scores(document: dict[str, Any]) -> None:
     methods, comparisons = document["methods"], document["comparisons"]
     accuracies = {name: _accuracies(scores) for name, scores in methods.items()}
     # Of numbers of samples that all orderings of all methods have, the last.
-    known = [at for at in next(iter(accuracies.values())) if all(at in each for each in accuracies.values())][-1:]
+    common = [at for at in next(iter(accuracies.values())) if all(at in each for each in accuracies.values())][-1:]
     columns: dict[str, Callable[[str], str]] = {
         "method": str,
         "reached": lambda name: f"{methods[name]['reached']}/{len(methods[name]['samples_to_criterion'])}",
@@ -263,7 +263,7 @@ def print_scores(document: dict[str, Any]) -> None:
         "restricted mean": lambda name: f"{methods[name]['restricted_mean']:.1f}",
         "improvement [95%]": lambda name: _improvement(comparisons[name]) if name in comparisons else "",
         "p": lambda name: f"{comparisons[name]['p_value_holm']:.2g}" if name in comparisons else "",
-        **{f"{measure} at {at}": lambda name: f"{accuracies[name][known[0]]:.1%}" for at in known},
+        **{f"{measure} at {at}": lambda name: f"{accuracies[name][common[0]]:.1%}" for at in common},
     }
     warnings = [f"WARNING: {warning}" for warning in document.get("warnings", [])]
     essential = ("method", "reached", "median", "improvement [95%]")

@@ -140,8 +140,8 @@ def _unknown(name: str, known: Sequence[str]) -> OptionMistake:
     group = name
     while group and not (options := _options_of(group, known)):
         group = group.rpartition(".")[0]
-    closest, own = _closest(name, known), name.removeprefix(f"{group}.")
-    return OptionMistake(name, "there is no such option", closest, (), options if group else known, own)
+    closest, inner_name = _closest(name, known), name.removeprefix(f"{group}.")
+    return OptionMistake(name, "there is no such option", closest, (), options if group else known, inner_name)
 
 
 def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
@@ -155,11 +155,11 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     options = _given(args, owners)
     fitting = []
     for option in options:
-        given, _, value = option.replace(".init_args.", ".").partition("=")
+        option_name, _, value = option.replace(".init_args.", ".").partition("=")
         # A mapping that is wrong as a whole is no option in it.
         is_value = value != "" and value in mistake.reason and not mistake.reason.endswith("}")
-        if mistake.name in _shortened(given)[:-1] or (is_value and given.startswith(f"{mistake.name}.")):
-            fitting.append((not is_value, given))
+        if mistake.name in _shortened(option_name)[:-1] or (is_value and option_name.startswith(f"{mistake.name}.")):
+            fitting.append((not is_value, option_name))
     name = min(fitting, key=lambda fit: fit[0])[1] if fitting else mistake.name
 
     is_null = any(option.endswith(("=null", "=None")) for option in options)
@@ -253,25 +253,25 @@ def _options_of(group: str, known: Sequence[str]) -> list[str]:
 def _given(args: Sequence[str], owners: set[str]) -> list[str]:
     """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
     contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
-    found = [option for content in contents for option in _flat(content, owners)]
+    options = [option for content in contents for option in _flat(content, owners)]
     for arg in (arg for arg in args if arg.startswith("--")):
         name, _, value = arg.removeprefix("--").partition("=")
         mapping = read_yaml(value, is_file=False) if value.startswith("{") else None
-        found += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
-    return found
+        options += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
+    return options
 
 
 def _with_others(mistake: OptionMistake, options: Sequence[str]) -> OptionMistake:
     """Return a mistake of an unknown option with all others that its class, or the command, does not know either."""
     around, inside = mistake.name.removesuffix(mistake.own), list[str]()
-    for given in (option.partition("=")[0].replace(".init_args.", ".") for option in options):
-        if around and given in (around.rstrip("."), f"{around}class_path"):
+    for option_name in (option.partition("=")[0].replace(".init_args.", ".") for option in options):
+        if around and option_name in (around.rstrip("."), f"{around}class_path"):
             # The options of a class that was chosen before are dropped.
             inside = []
-        elif given.startswith(around):
-            inside.append(given.removeprefix(around))
-    known = {*_beginnings(mistake.options), *BESIDE}
-    unknown = [name for name in _beginnings(inside) if name and name not in known]
+        elif option_name.startswith(around):
+            inside.append(option_name.removeprefix(around))
+    known_names = {*_beginnings(mistake.options), *BESIDE}
+    unknown = [name for name in _beginnings(inside) if name and name not in known_names]
     if len(unknown) < 2:
         return mistake
     closest = [f"{around}{close}" for name in unknown if (close := _closest(name, mistake.options))]

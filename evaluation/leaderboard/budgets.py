@@ -145,28 +145,28 @@ def describe_budgets_over_settings(
         Best methods first, by the area under the learning curve or else the largest budget. None if no budget is
         reached in all settings.
     """
-    chosen, remarks = choose_comparable(settings)
-    if not chosen:
+    comparable, remarks = choose_comparable(settings)
+    if not comparable:
         return None
 
-    methods, more = common_methods(chosen)
+    methods, more = common_methods(comparable)
     of = {setting.name: each for setting, each in zip(settings, budgets, strict=True)}
-    own = [of[each.name] for each in chosen]
+    tables = [of[each.name] for each in comparable]
 
     entries: dict[str, list[dict[str, Any]]] = {name: [] for name in methods}
     for kind, numbers in (("per_class", options.per_class), ("labels", options.at)):
         for number in sorted(numbers):
-            at = [next((v for b, v in each.accuracies.items() if getattr(b, kind) == number), {}) for each in own]
+            at = [next((v for b, v in each.accuracies.items() if getattr(b, kind) == number), {}) for each in tables]
             for name, scores in _means_over_settings(at, methods, "accuracy").items():
                 entries[name].append({"labels": None, "per_class": None, kind: number, **scores})
-    areas = _means_over_settings([each.areas for each in own], methods, "area")
+    areas = _means_over_settings([each.areas for each in tables], methods, "area")
     if not any(entries.values()):
         return None
 
     score = {name: areas[name]["area"] if areas else each[-1]["accuracy"] for name, each in entries.items()}
     return {
-        "of": describe_variety(chosen),
-        "settings": [each.name for each in chosen],
+        "of": describe_variety(comparable),
+        "settings": [each.name for each in comparable],
         "remarks": [*remarks, *more],
         "methods": [
             {"name": name, "budgets": entries[name], "learning_curve_area": areas.get(name)}

@@ -90,8 +90,8 @@ def _budgets(setting: Document, name: str, requested: Iterable[tuple[str, int]])
     entries = setting["label_budgets"].get(name, ())
     scores: list[tuple[str, Document, str]] = []
     for kind, number in requested:
-        found = (each for each in entries if each["labels" if kind == "at" else kind] == number)
-        scores.append((f"{kind}_{number}", next(found, {}), "accuracy"))
+        matching = (each for each in entries if each["labels" if kind == "at" else kind] == number)
+        scores.append((f"{kind}_{number}", next(matching, {}), "accuracy"))
     if scores:
         scores.append(("learning_curve_area", setting["learning_curve_area"].get(name, {}), "area"))
 

@@ -31,19 +31,19 @@ def restricted_frame(settings: Sequence[Setting], methods: Sequence[str]) -> pd.
 
 def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] | None, list[str]]:
     """Return `over_settings` as it stands in `leaderboard.json`, or None with remarks on the reason."""
-    chosen, remarks = choose_comparable(settings)
-    if not chosen:
+    comparable, remarks = choose_comparable(settings)
+    if not comparable:
         return None, remarks
 
-    methods, more = common_methods(chosen)
+    methods, more = common_methods(comparable)
     remarks += more
-    if len(chosen) < 2 or len(methods) < 2:
-        counts = f"number of settings: {len(chosen)}, of common methods: {len(methods)}"
+    if len(comparable) < 2 or len(methods) < 2:
+        counts = f"number of settings: {len(comparable)}, of common methods: {len(methods)}"
         return None, [*remarks, f"Settings are not compared: this needs two with two common methods ({counts})."]
 
-    by_setting = restricted_frame(chosen, methods).groupby(level="setting", sort=False)
+    by_setting = restricted_frame(comparable, methods).groupby(level="setting", sort=False)
     values = [np.ascontiguousarray(own.to_numpy().T) for _, own in by_setting]
-    remarks += _warn_of_ends(chosen, values)
+    remarks += _warn_of_ends(comparable, values)
     resamples = aggregates.bootstrap_counts([each.shape[1] for each in values])
     means, ends = relative_interquartile_means(values, resamples)
 
@@ -51,14 +51,14 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
         return None, [*remarks, "Nothing is compared over settings: all methods are equal in most orderings."]
 
     order, ranks = np.argsort(means, kind="stable").tolist(), by_setting.mean().rank(axis=1)
-    data_sets = pd.Index([values_of(each.protocol, DATA_SET) for each in chosen])
+    data_sets = pd.Index([values_of(each.protocol, DATA_SET) for each in comparable])
     # Settings of one data set are alike and count as one; if there is only one data set, each setting counts.
     of_units = ranks.groupby(data_sets.factorize()[0]).mean() if data_sets.nunique() > 1 else ranks
 
     entries = [
         {
             "name": methods[index],
-            "tuned": any(each.tuned.get(methods[index]) == TUNED for each in chosen),
+            "tuned": any(each.tuned.get(methods[index]) == TUNED for each in comparable),
             "interquartile_mean": float(means[index]),
             "interquartile_mean_interval": finite_ends(ends[:, index]),
             "mean_rank": float(of_units[methods[index]].mean()),
@@ -69,8 +69,8 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     ]
 
     return {
-        "settings": [each.name for each in chosen],
-        "of": describe_variety(chosen),
+        "settings": [each.name for each in comparable],
+        "of": describe_variety(comparable),
         "remarks": remarks,
         "methods": entries,
         "probability_of_improvement": _improvements([methods[at] for at in order], [each[order] for each in values]),
@@ -108,22 +108,22 @@ def choose_comparable(settings: Sequence[Setting]) -> tuple[list[Setting], list[
 
     Where most settings would be left out, as in a sweep over batch sizes, none is chosen.
     """
-    chosen, kind = one_of_each(settings, OVER)
-    if settings and 2 * len(chosen) <= len(settings):
-        few = f"{len(settings)} settings are of only {len(chosen)} pair{'s' * (len(chosen) > 1)} of "
+    comparable, kind = one_of_each(settings, OVER)
+    if settings and 2 * len(comparable) <= len(settings):
+        few = f"{len(settings)} settings are of only {len(comparable)} pair{'s' * (len(comparable) > 1)} of "
         few += "a data set and a network"
         keys = ", ".join(differing_within([each.protocol for each in settings], OVER))
         return [], [f"Nothing is compared over settings: {few}, and differ in {keys}. --where chooses among them."]
 
-    names, remarks = {each.name for each in chosen}, []
+    names, remarks = {each.name for each in comparable}, []
     left_out = [each.name for each in settings if each.name not in names]
     if left_out:
         others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
         remarks.append(f"Over settings of {kind}; {others}. --where chooses them.")
-    choices = [{key: each.protocol.get(key) for key in CHOICES} for each in chosen]
+    choices = [{key: each.protocol.get(key) for key in CHOICES} for each in comparable]
     differing = ", ".join(f"{key} ({values})" for key, values in describe_differences(choices).items())
     remarks += [f"The settings differ also in {differing}."] * bool(differing)
-    return chosen, remarks
+    return comparable, remarks
 
 
 def one_of_each(settings: Sequence[Setting], keys: Sequence[str]) -> tuple[list[Setting], str]:
@@ -146,13 +146,13 @@ def one_of_each(settings: Sequence[Setting], keys: Sequence[str]) -> tuple[list[
     in_all = Counter(kinds.values())
     frequent = max(in_groups, key=lambda kind: (in_groups[kind], in_all[kind]), default=())
 
-    chosen, without = [], []
+    representatives, without = [], []
     for group in groups.values():
         of_kind = [each for each in group if kinds[each.name] == frequent]
-        chosen.append((of_kind or group)[0])
+        representatives.append((of_kind or group)[0])
         without += [group[0].name] * (len(group) > 1 and not of_kind)
     described = ", ".join(f"{key} {value}" for key, value in zip(differing, frequent, strict=True)) or "one stream each"
-    return chosen, described + f" (where there is none such, of {'; '.join(without)})" * bool(without)
+    return representatives, described + f" (where there is none such, of {'; '.join(without)})" * bool(without)
 
 
 def common_methods(settings: Sequence[Setting]) -> tuple[list[str], list[str]]:

@@ -66,14 +66,14 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
         _add_ledger(groups, folder, options)
 
     protocols = {key: _protocol(runs[0]) for key, runs in groups.items()}
-    chosen = select_where(protocols, options.where)
+    selected = select_where(protocols, options.where)
     if left_out and not groups:
         raise UserError(left_out[0]["reason"])
-    if not chosen:
+    if not selected:
         raise UserError("where: no setting has these values" if options.where else "runs: there is no finished trace")
 
     settings, unscored = [], []
-    for (key, protocol), name in zip(chosen.items(), name_settings(list(chosen.values())), strict=True):
+    for (key, protocol), name in zip(selected.items(), name_settings(list(selected.values())), strict=True):
         try:
             settings.append(_build(name, protocol, groups[key], options))
         except UserError as error:
@@ -228,7 +228,7 @@ def _require_named(settings: Sequence[Setting], options: TraceOptions) -> None:
     data_sets = list(dict.fromkeys(str(setting.protocol["dataset"]) for setting in settings))
     for name, chosen_on in options.tuned.items():
         if not set(chosen_on).intersection(data_sets):
-            named, known = (", ".join(map(repr, names)) for names in (chosen_on, data_sets))
-            raise UserError(f"tuned.{name}: {named} is none of the data sets {known}")
+            named, existing = (", ".join(map(repr, names)) for names in (chosen_on, data_sets))
+            raise UserError(f"tuned.{name}: {named} is none of the data sets {existing}")
         if name not in methods and not any(setting.tuned for setting in settings):
             raise UserError(f"tuned: {name!r} is none of {', '.join(methods)}")

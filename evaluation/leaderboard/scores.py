@@ -71,9 +71,9 @@ def _by_columns(function: Callable[..., Sequence[Any]], *arguments: Sequence[Flo
     for indices in grouped((len(each), index) for index, each in enumerate(columns)).values():
         for start in range(0, len(indices), AT_ONCE):
             some = indices[start : start + AT_ONCE]
-            found = iter(function(*(np.concatenate([each[index] for index in some], axis=-1) for each in arguments)))
+            values = iter(function(*(np.concatenate([each[index] for index in some], axis=-1) for each in arguments)))
             for index in some:
-                results[index] = [*islice(found, columns[index].shape[1])]
+                results[index] = [*islice(values, columns[index].shape[1])]
     return results
 
 

@@ -78,8 +78,8 @@ def _criterion(setting: Document) -> str:
     """Return the criterion of a setting, the accuracy by chance, the number of orderings and the limit."""
     measure = setting["measure"].replace("_", " ")
     shares = (("chance", setting["chance"]), ("largest class", setting["majority"]))
-    known = [f"{title} {share:.0%}" for title, share in shares if share is not None]
-    threshold = f"{setting['threshold']:.0%} {measure}" + (f" ({', '.join(known)})" if known else "")
+    by_chance = [f"{title} {share:.0%}" for title, share in shares if share is not None]
+    threshold = f"{setting['threshold']:.0%} {measure}" + (f" ({', '.join(by_chance)})" if by_chance else "")
     return (
         f"{threshold} at {setting['consecutive']} evaluations in a row; {len(setting['orderings'])} orderings; "
         f"restricted at {setting['restricted_at']} samples"
@@ -98,8 +98,8 @@ def _accuracy(at: str) -> Callable[[Document], str]:
 
 def _setting_rows(setting: Document) -> Cells:
     methods = setting["methods"]
-    known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
-    accuracies = {f"accuracy at {at}": _accuracy(at) for at in known}
+    common = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
+    accuracies = {f"accuracy at {at}": _accuracy(at) for at in common}
     columns: Columns = {
         "method": lambda each: each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
         "group": lambda each: each["group"],

@@ -62,8 +62,8 @@ def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
     """Return remarks on methods of one class: to take the best of them is to choose on these photos."""
     variants: dict[tuple[str, ...], None] = {}
     for setting in settings:
-        known = [(name, setting.method_keys[name]) for name in setting.curves.methods]
-        same = grouped((its["class"], name) for name, its in known if its.get("class"))
+        named_keys = [(name, setting.method_keys[name]) for name in setting.curves.methods]
+        same = grouped((its["class"], name) for name, its in named_keys if its.get("class"))
         variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
     return [
         f"{', '.join(names)} are one class with different hyperparameters. Choosing the best of them on these "
