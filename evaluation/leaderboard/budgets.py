@@ -10,7 +10,7 @@ from headstart.evaluation.leaderboard.scores import ties
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import Budget, LeaderboardOptions, is_balanced, requested_budgets
 from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.learning_curve_area import learning_curve_area
+from headstart.metrics.sample_efficiency.curves import learning_curve_area
 from headstart.metrics.sample_efficiency.resolution import compare_all_pairs
 from headstart.metrics.sample_efficiency.scores import finite_ends, mean_of_means, t_interval
 from headstart.output.errors import UserError

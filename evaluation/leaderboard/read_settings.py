@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, pool_seeds
-from headstart.evaluation.leaderboard.variants import name_variants
+from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, name_variants, pool_seeds
 from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,

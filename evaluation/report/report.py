@@ -6,7 +6,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, write_leaderboard
+from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
@@ -17,8 +17,7 @@ from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
-from headstart.output.page.figures import figure_writers
-from headstart.output.page.layout import render
+from headstart.output.page.layout import figure_writers, render
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat, ResultsFolder
 
