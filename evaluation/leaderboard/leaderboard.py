@@ -13,12 +13,12 @@ from headstart.evaluation.leaderboard.budgets import (
     find_budgets,
     missing_budgets,
 )
-from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
 from headstart.evaluation.leaderboard.scores import compare_methods, describe_setting
 from headstart.evaluation.leaderboard.settings import Setting, remark_on_variants
+from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT

@@ -2,15 +2,22 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from headstart.output.tables import Cells, Table, format_estimate, format_number, table_rows
-from collections.abc import Iterable, Mapping
-from typing import Any
+
 import pandas as pd
 
 from headstart.output.markup import escape_cell, escape_markdown
 from headstart.output.printable import print_lines, printable
 from headstart.output.results_folder import ResultsFolder
-from headstart.output.tables import latex_tables, markdown_tables, print_tables
+from headstart.output.tables import (
+    Cells,
+    Table,
+    format_estimate,
+    format_number,
+    latex_tables,
+    markdown_tables,
+    print_tables,
+    table_rows,
+)
 
 # The content of `leaderboard.json`, or a part of it.
 Document = Mapping[str, Any]

@@ -1,22 +1,15 @@
 """The page: its answers, and its sections, which show a leaderboard and how to measure its runs again."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
 import yaml
+
 from headstart.evaluation.audit.tables import MARKS
 from headstart.evaluation.estimates import INTERVAL
-from headstart.evaluation.report import answer
-from headstart.evaluation.report.documents import FolderContents
-from headstart.evaluation.report.series import BAND
-from headstart.evaluation.runs import Run
-from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.layout import Page, Section
-import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 from headstart.evaluation.leaderboard.tables import (
     budgets_over_settings_rows,
     budgets_title,
@@ -25,10 +18,12 @@ from headstart.evaluation.leaderboard.tables import (
     setting_tables,
     stability_rows,
 )
-from headstart.evaluation.report import series
+from headstart.evaluation.report import answer, series
+from headstart.evaluation.report.documents import FolderContents
+from headstart.evaluation.report.series import BAND
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.layout import Figure, Part, Section, Text
+from headstart.output.page.layout import Figure, Page, Part, Section, Text
 from headstart.output.tables import Table, format_estimate, format_number
 
 # A setting as in `leaderboard.json`, and the numbers of the methods, by name.

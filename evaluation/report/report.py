@@ -6,10 +6,10 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
+from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, write_leaderboard
 from headstart.evaluation.report.documents import find_contents
 from headstart.evaluation.report.page import comparison_page, documents_page
 from headstart.evaluation.trace_options import LeaderboardOptions
