@@ -65,12 +65,12 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         the class, which knows the rest of the option's name.
         """
         causes = list(_causes(ex))
-        if user_error := next((each for each in causes if isinstance(each, UserError)), None):
+        if user_error := next((cause for cause in causes if isinstance(cause, UserError)), None):
             raise user_error
 
         text = " ".join(message.split())
         args = getattr(self, "args", None) or []
-        nested = next((each for each in causes if isinstance(each, OptionMistake)), None)
+        nested = next((cause for cause in causes if isinstance(cause, OptionMistake)), None)
         types = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
         names = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace
         mistake = explain(text, nested, types, names, args)

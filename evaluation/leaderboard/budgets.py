@@ -40,12 +40,12 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
     Raises:
         UserError: Labels per class are requested, and no stream is balanced.
     """
-    if options.per_class and not any(is_balanced(each.protocol) for each in settings):
+    if options.per_class and not any(is_balanced(setting.protocol) for setting in settings):
         raise UserError(
             "per_class: no stream is balanced over the classes; run headstart train with --data.order=balanced, or "
             "give numbers of labels with --at"
         )
-    return [_find(each, options) for each in settings]
+    return [_find(setting, options) for setting in settings]
 
 
 def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
@@ -151,22 +151,22 @@ def describe_budgets_over_settings(
 
     methods, more = common_methods(comparable)
     of = {setting.name: each for setting, each in zip(settings, budgets, strict=True)}
-    tables = [of[each.name] for each in comparable]
+    tables = [of[setting.name] for setting in comparable]
 
     entries: dict[str, list[dict[str, Any]]] = {name: [] for name in methods}
     for kind, numbers in (("per_class", options.per_class), ("labels", options.at)):
         for number in sorted(numbers):
-            at = [next((v for b, v in each.accuracies.items() if getattr(b, kind) == number), {}) for each in tables]
+            at = [next((v for b, v in table.accuracies.items() if getattr(b, kind) == number), {}) for table in tables]
             for name, scores in _means_over_settings(at, methods, "accuracy").items():
                 entries[name].append({"labels": None, "per_class": None, kind: number, **scores})
-    areas = _means_over_settings([each.areas for each in tables], methods, "area")
+    areas = _means_over_settings([table.areas for table in tables], methods, "area")
     if not any(entries.values()):
         return None
 
     score = {name: areas[name]["area"] if areas else each[-1]["accuracy"] for name, each in entries.items()}
     return {
         "of": describe_variety(comparable),
-        "settings": [each.name for each in comparable],
+        "settings": [setting.name for setting in comparable],
         "remarks": [*remarks, *more],
         "methods": [
             {"name": name, "budgets": entries[name], "learning_curve_area": areas.get(name)}

@@ -95,7 +95,7 @@ def rank_settings(
     budgets = find_budgets(settings, options)
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
-        grids, described = [read_grid(each) for each in settings], []
+        grids, described = [read_grid(setting) for setting in settings], []
         for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
             entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
             described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
@@ -103,7 +103,7 @@ def rank_settings(
         over_settings, remarks = describe_over_settings(settings)
         stability = describe_setup_stability(settings, grids)
 
-    criteria = [each.curves.criterion for each in settings]
+    criteria = [setting.curves.criterion for setting in settings]
     return {
         "schema": SCHEMA,
         "warnings": _collect_warnings(settings),

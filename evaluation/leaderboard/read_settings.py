@@ -50,7 +50,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     """
     folders, left_out, groups = _find_folders(patterns), LeftOut(), dict[str, list[Run]]()
     ledgers = [folder for folder in folders if is_ledger(folder)]
-    for folder in (each for each in folders if each not in ledgers):
+    for folder in (folder for folder in folders if folder not in ledgers):
         try:
             run = read_run(folder)
         except UserError as error:
@@ -82,7 +82,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
         raise UserError(unscored[0]["reason"])
     _require_named(settings, options)
     settings = pool_seeds(settings)
-    names = name_settings([each.protocol for each in settings])
+    names = name_settings([setting.protocol for setting in settings])
     settings = [replace(each, name=name) for each, name in zip(settings, names, strict=True)]
     return settings, [*left_out, *unscored]
 
@@ -103,7 +103,7 @@ def _find_folders(patterns: Sequence[str]) -> list[Path]:
                 inner.clear()
                 folders[Path(path)] = None
             # Hidden folders belong to commands, such as the runs that a sweep is receiving.
-            inner[:] = sorted(each for each in inner if not each.startswith("."))
+            inner[:] = sorted(name for name in inner if not name.startswith("."))
 
     if not folders:
         names = ", ".join(map(repr, patterns))
@@ -164,7 +164,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceO
     methods, lacking = curves.methods, []
     if options.methods is None:
         lacking = [each for each in _lacking(curves, measured) if each != baseline]
-        methods = [each for each in methods if each not in lacking]
+        methods = [method for method in methods if method not in lacking]
     else:
         named = [find_method(methods, method_keys, each, "methods") for each in options.methods]
         methods = [*dict.fromkeys([*([baseline] if baseline else []), *named])]
@@ -184,7 +184,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceO
 
     tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
     marked = {method: TUNED for each in tuned if (method := _find(methods, method_keys, each)) is not None}
-    warnings = [f"{each}, {consequence}." for each in cut_off]
+    warnings = [f"{run}, {consequence}." for run in cut_off]
     warnings += warnings_of(runs, methods)
     if protocol.get("largest_class", 0) >= required_correct(limited.threshold, limited.all_correct):
         warnings.append("Always predicting the largest class meets the threshold, so the results mean nothing.")

@@ -38,7 +38,7 @@ class Tests(NamedTuple):
 
 def compare_methods(settings: Sequence[Setting]) -> list[Tests]:
     """Test the differences between the methods of each setting; settings of as many orderings share their draws."""
-    tables = [each.restricted for each in settings]
+    tables = [setting.restricted for setting in settings]
     all_pairs = resolution.compare_all_pairs(tables)
     neighbours = [np.diff(table, axis=0).T for table in tables]
     both = [np.hstack([own, _from_baseline(each)]) for own, each in zip(neighbours, settings, strict=True)]

@@ -123,7 +123,7 @@ def pool_seeds(settings: Sequence[Setting]) -> list[Setting]:
         others = [setting.baseline, setting.curves.all_correct]
         return digest_of({"protocol": _without_seed(setting.protocol), "methods": keys, "others": others})
 
-    groups = grouped((shared(each), each) for each in settings)
+    groups = grouped((shared(setting), setting) for setting in settings)
     return [_pool(group) if len(group) > 1 else group[0] for group in groups.values()]
 
 
@@ -138,18 +138,18 @@ def _pool(settings: Sequence[Setting]) -> Setting:
         start, end = end, end + len(each.curves.orderings)
         # Orderings of one number are others for another seed.
         parts.append((Path(), replace(each.curves.select(first.curves.methods), orderings=np.arange(start, end))))
-    orderings = np.concatenate([each.curves.orderings for each in settings])
-    curves = replace(join(parts, min(each.curves.limit for each in settings)), orderings=orderings)
+    orderings = np.concatenate([setting.curves.orderings for setting in settings])
+    curves = replace(join(parts, min(setting.curves.limit for setting in settings)), orderings=orderings)
 
-    seeds = ", ".join(str(each.protocol["seed"]) for each in settings)
+    seeds = ", ".join(str(setting.protocol["seed"]) for setting in settings)
     remarks = [f"The orderings of the seeds {seeds} are pooled.", *(line for each in settings for line in each.remarks)]
     return replace(
         first,
         protocol={**_without_seed(first.protocol), "seed": seeds},
         curves=curves,
-        runs=[run for each in settings for run in each.runs],
+        runs=[run for setting in settings for run in setting.runs],
         remarks=[*dict.fromkeys(remarks)],
-        warnings=[*dict.fromkeys(line for each in settings for line in each.warnings)],
+        warnings=[*dict.fromkeys(line for setting in settings for line in setting.warnings)],
     )
 
 
@@ -178,8 +178,8 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
 
 def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
-    modules = set.intersection(*(set(each.get(CODE) or {}) for each in documents))
-    shared = [{module: (each.get(CODE) or {})[module] for module in sorted(modules)} for each in documents]
+    modules = set.intersection(*(set(document.get(CODE) or {}) for document in documents))
+    shared = [{module: (document.get(CODE) or {})[module] for module in sorted(modules)} for document in documents]
     others = [{**each, HYPERPARAMETERS: None, CODE: its} for each, its in zip(documents, shared, strict=True)]
     return all(each == others[0] for each in others)
 

@@ -45,7 +45,7 @@ def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: M
     """
     tables, warnings, left_out = [*tables_of(document)], warnings_of(document), _left_out(document)
     listed = "\n".join(f"- {escape_markdown(each)}" for each in [*warnings, *left_out, *document["remarks"]])
-    comments = "".join(f"% {printable(each)}\n" for each in warnings)
+    comments = "".join(f"% {printable(warning)}\n" for warning in warnings)
     files = {
         f"{NAME}.md": "\n\n".join(filter(None, ("# Leaderboard", listed, markdown_tables(tables)))),
         f"{NAME}.tex": comments + latex_tables(tables),
@@ -106,7 +106,7 @@ def _budgets(setting: Document, name: str, requested: Iterable[tuple[str, int]])
     entries = setting["label_budgets"].get(name, ())
     scores: list[tuple[str, Document, str]] = []
     for kind, number in requested:
-        matching = (each for each in entries if each["labels" if kind == "at" else kind] == number)
+        matching = (entry for entry in entries if entry["labels" if kind == "at" else kind] == number)
         scores.append((f"{kind}_{number}", next(matching, {}), "accuracy"))
     if scores:
         scores.append(("learning_curve_area", setting["learning_curve_area"].get(name, {}), "area"))

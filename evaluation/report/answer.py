@@ -47,7 +47,7 @@ def _over_settings(over: Document, settings: list[Document]) -> str:
     low = chance["interval"][0]
     unsure = ", which chance can explain" if low is None or low <= 0.5 else ""
     names = over["settings"]
-    first = sum(best["name"] in each["tied_for_first"] for each in settings if each["name"] in names)
+    first = sum(best["name"] in setting["tied_for_first"] for setting in settings if setting["name"] in names)
 
     mean = format_estimate(best["interquartile_mean"], best["interquartile_mean_interval"], ".2f")
     return (

@@ -95,9 +95,9 @@ def documents_page(contents: FolderContents) -> Page:
 def _defined(sections: Iterable[Section], settings: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
     """Return sections with paragraphs on what their numbers mean."""
     criteria = {
-        "measures": [each["measure"].replace("_", " ") for each in settings],
-        "thresholds": [f"{each['threshold']:.0%}" for each in settings],
-        "streaks": [str(each["consecutive"]) for each in settings],
+        "measures": [setting["measure"].replace("_", " ") for setting in settings],
+        "thresholds": [f"{setting['threshold']:.0%}" for setting in settings],
+        "streaks": [str(setting["consecutive"]) for setting in settings],
     }
     values = {name: " or ".join(sorted(set(texts))) for name, texts in criteria.items()}
     values |= dict(zip(("low", "high"), map(str, BAND), strict=True))
@@ -222,7 +222,7 @@ def label_budgets(document: Mapping[str, Any]) -> Section | None:
 def sensitivity(document: Mapping[str, Any]) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
     settings = document["sensitivity"]["settings"]
-    parts = [Part(tables=[sensitivity_table(each)], setting=each["name"]) for each in settings]
+    parts = [Part(tables=[sensitivity_table(setting)], setting=setting["name"]) for setting in settings]
     return Section("sensitivity", "Sensitivity to the criterion", parts=parts)
 
 
@@ -235,7 +235,7 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     caption = "What changes the ranking of the methods?"
     about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
-    figures = [figure] * any(each["stability"] is not None for each in parts)
+    figures = [figure] * any(part["stability"] is not None for part in parts)
     part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
     return Section("setup-stability", "What moves the ranking", parts=[part])
 

@@ -80,7 +80,7 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str
     Returns:
         CSV with the columns method, estimate, low and high.
     """
-    return _forest("method", ((marks[each["name"]], each[key], each[f"{key}_interval"]) for each in methods))
+    return _forest("method", ((marks[method["name"]], method[key], method[f"{key}_interval"]) for method in methods))
 
 
 def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
@@ -89,9 +89,9 @@ def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
     Returns:
         CSV with the columns part, estimate, low and high; `labels`, the names of the parts.
     """
-    defined = sorted((each for each in parts if each["stability"] is not None), key=lambda each: each["stability"])
+    defined = sorted((part for part in parts if part["stability"] is not None), key=lambda each: each["stability"])
     forest = _forest("part", ((index, each["stability"], each["interval"]) for index, each in enumerate(defined)))
-    return replace(forest, values={"labels": [each["part"] for each in defined]})
+    return replace(forest, values={"labels": [part["part"] for part in defined]})
 
 
 def _forest(column: str, estimates: Iterable[tuple[int, float | None, Sequence[Any] | None]]) -> Series:
