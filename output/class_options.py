@@ -20,7 +20,7 @@ LISTED = {"Method": "methods", "PhotoSource": "datasets"}
 # How a folder or a table is given where a class is needed.
 PATHS = {
     "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, or "
-    "CsvPhotos for a table of photos, and give the path as its root or file"
+    "CsvPhotos for a table, and give the path as its root or file"
 }
 # A longer list of names does not help.
 MOST_NAMED = 20

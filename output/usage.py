@@ -115,6 +115,9 @@ def explain(
         reason = f"expected its options, written --NAME.{options[0]}=VALUE, not {value[1]}; it has {', '.join(options)}"
         return OptionMistake(name, missing_file(value[1]) or reason)
 
+    if "expected one argument" in text:
+        name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
+        return OptionMistake(name, f"expected a value, written --{name}=VALUE")
     if "required: " in text:
         choices = _leaves(types.get(name), "")
         is_choice = all(get_origin(leaf) is Literal for leaf in choices)

@@ -32,7 +32,7 @@ OF_TYPES = {
     "stray": "'stray' is no option; options are written --name=value",
     "--config=broken.yaml": f"config: broken.yaml cannot be read ({BROKEN_FILE})",
     "--config=list.yaml": "config: expected a mapping of options in list.yaml, such as 'data: ...'",
-    "--flag": "flag: expected one argument",
+    "--flag": "flag: expected a value, written --flag=VALUE",
 }
 
 

@@ -23,7 +23,7 @@ def test_results_of_other_commands_come_from_all_folders(tmp_path: Path, capsys:
         (folder / "cka.json").write_text(json.dumps(CKA))
         # Files of other programs, and damaged ones.
         (folder / "score.json").write_text("{}")
-        (folder / "rbf.json").write_text(json.dumps({**CKA, "measure": "unknown"}))
+        (folder / "rbf_cka.json").write_text(json.dumps({**CKA, "measure": "unknown"}))
         (folder / "audit.json").write_text("{")
     page = Page(report([str(folder) for folder in [*folders, folders[0]]], output=str(tmp_path / "page.html")))
     remarks = [text for text in page.texts if text.startswith("2 models on 9 stimuli.")]
