@@ -1,13 +1,12 @@
 """Install packages into the environment of the Python that runs this, with uv: `install.py --editable '.[report]'`.
 
 uv installs in seconds what takes pip minutes, but reads no configuration of pip. So the settings of pip that say where
-packages come from are translated. pip itself installs if it has a setting that uv lacks, or if uv fails.
+packages come from are translated. pip itself installs if uv fails.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import os
 import re
 import signal
@@ -16,38 +15,16 @@ import sys
 
 UV = "uv==0.13.9"
 
-# Names of settings of pip, and of the variables in which uv reads the same.
+# Settings of pip that say where packages come from, and the variables in which uv reads the same.
 TRANSLATED = {
     "cert": "SSL_CERT_FILE",
     "constraint": "UV_CONSTRAINT",
-    "default-timeout": "UV_HTTP_TIMEOUT",
     "extra-index-url": "UV_EXTRA_INDEX_URL",
     "find-links": "UV_FIND_LINKS",
     "index-url": "UV_INDEX_URL",
-    "no-cache-dir": "UV_NO_CACHE",
     "no-index": "UV_NO_INDEX",
     "proxy": "ALL_PROXY",
-    "retries": "UV_HTTP_RETRIES",
-    "timeout": "UV_HTTP_TIMEOUT",
     "trusted-host": "UV_INSECURE_HOST",
-}
-SWITCHES = {"no-cache-dir", "no-index"}
-SECONDS = {"default-timeout", "timeout"}
-# Settings of pip that do not change what is installed.
-WITHOUT_EFFECT = {
-    "break-system-packages",
-    "cache-dir",
-    "config-file",
-    "disable-pip-version-check",
-    "no-color",
-    "no-input",
-    "no-python-version-warning",
-    "no-warn-script-location",
-    "progress-bar",
-    "quiet",
-    "require-virtualenv",
-    "root-user-action",
-    "verbose",
 }
 
 
@@ -76,29 +53,14 @@ def translate(settings: dict[str, str]) -> dict[str, str]:
 
     Args:
         settings: Values by pip's names.
-
-    Raises:
-        ValueError: If uv lacks one of the settings.
     """
     # As pip does: the newest version of all indexes, not of the first index that has the package.
     variables = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-    for name in sorted(settings.keys() - WITHOUT_EFFECT):
-        value = settings[name]
+    for name in sorted(settings.keys() & TRANSLATED):
+        values = map(os.path.expanduser, settings[name].split())
         # uv splits folders of wheels at commas, and pip at spaces.
-        if name not in TRANSLATED or (name == "find-links" and "," in value):
-            raise ValueError(f"pip's setting {name} is unknown to uv")
-        variables[TRANSLATED[name]] = _as_uv_value(name, value)
+        variables[TRANSLATED[name]] = ("," if name == "find-links" else " ").join(values)
     return variables
-
-
-def _as_uv_value(name: str, value: str) -> str:
-    if name in SWITCHES:
-        return "true" if value.strip().lower() in {"1", "on", "t", "true", "y", "yes"} else "false"
-    if name in SECONDS:
-        return str(math.ceil(float(value)))
-    if name == "find-links":
-        return ",".join(map(os.path.expanduser, value.split()))
-    return " ".join(value.split())
 
 
 def install_with_uv(arguments: list[str], constraints: str) -> None:
@@ -109,7 +71,7 @@ def install_with_uv(arguments: list[str], constraints: str) -> None:
         constraints: File of constraints; empty for none.
 
     Raises:
-        ValueError: If uv is not to be had, fails, or lacks a setting of pip.
+        ValueError: If uv is not to be had, or fails.
     """
     variables = translate(read_pip_settings())
     # An option would replace the file that pip's configuration names.

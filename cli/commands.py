@@ -31,7 +31,7 @@ COMMANDS = {
         "verify": Command("measure stored traces again, and compare", "cli.verify"),
         "leaderboard": Command("rank methods over many runs", "evaluation.leaderboard.leaderboard"),
         "forecast": Command("forecast how many labels you need", "evaluation.forecast.forecast"),
-        "report": Command("write a page about runs", "evaluation.report.report"),
+        "report": Command("write a page about runs", "evaluation.report.report", "report"),
         "dashboard-view": Command("save a W&B view of averages over seeds", "scripts.dashboard_view", "workspaces"),
     },
     "How accurate is a classifier from few labelled photos?": {

@@ -1,10 +1,7 @@
 """`headstart list`: names that options accept; each kind imports only its own modules."""
 
-import ast
 import re
-from importlib.util import find_spec
 from itertools import takewhile
-from pathlib import Path
 from typing import Literal
 
 from headstart import datamodules
@@ -13,9 +10,9 @@ from headstart.output.import_paths import ROOT
 from headstart.output.printable import print_lines
 from headstart.output.shipped_files import CONFIGS
 
-Kind = Literal["methods", "metrics", "measures", "models", "datasets", "configs"]
 # The module of the classes that data sets derive from.
 BASE = "headstart.datamodules.photos.photo_source"
+Kind = Literal["methods", "metrics", "measures", "models", "datasets", "configs"]
 
 
 def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
@@ -47,9 +44,9 @@ def _list_models(registry: str | None) -> dict[str, str]:
 
 
 def _list_datasets() -> dict[str, str]:
-    folders = tuple(f"{datamodules.__name__}.{folder}." for folder in ("photos", "drawings"))
-    homes = {name: home for name, home in datamodules.EXPORTS.items() if home.startswith(folders) and home != BASE}
-    return {name: _first_line(home, name) for name, home in homes.items()}
+    folder = f"{datamodules.__name__}.photos."
+    sources = [name for name, home in datamodules.EXPORTS.items() if home.startswith(folder) and home != BASE]
+    return {name: str(getattr(datamodules, name).__doc__).partition("\n")[0] for name in sources}
 
 
 def _list_methods() -> dict[str, str]:
@@ -88,18 +85,3 @@ LISTS = {
     "datasets": _list_datasets,
     "configs": _list_configs,
 }
-
-
-def _first_line(module: str, name: str) -> str:
-    """Read the first line of a docstring from the source, of which only the packages above it are imported.
-
-    Args:
-        module: The module, such as `headstart.datamodules.photos.public_archives`.
-        name: A function or class that it defines.
-    """
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    defined = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
-    nodes = [node for node in defined if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name]
-    return (ast.get_docstring(nodes[0]) or "").partition("\n")[0]

@@ -144,7 +144,7 @@ def _read_comparisons(
     results = [
         TransferResult(
             run.folder,
-            name_source(str(run.protocol["backbone"]), str(run.protocol["weights"]), run.backbone.get("registry")),
+            name_source(str(run.protocol["backbone"]), str(run.protocol["weights"]), _backbone(run).get("registry")),
             str(run.protocol["dataset"]),
             dict(zip(run.curves.orderings.tolist(), _values(run, performance, method, at), strict=True)),
             common=_common_settings(run, performance, method),
@@ -166,7 +166,12 @@ def _common_settings(run: Run, performance: Performance, method: str) -> dict[st
 
 def _settings(run: Run, keys: Sequence[str]) -> dict[str, Any]:
     """Return values of the protocol; options of the backbone where the protocol has none."""
-    return {key: run.protocol[key] if key in run.protocol else run.backbone.get(key) for key in keys}
+    return {key: run.protocol[key] if key in run.protocol else _backbone(run).get(key) for key in keys}
+
+
+def _backbone(run: Run) -> dict[str, Any]:
+    options: dict[str, Any] = run.config["data"]["init_args"]["backbone"]
+    return options
 
 
 def _values(run: Run, performance: Performance, method: str, at: int) -> Floats:

@@ -76,7 +76,7 @@ def distinguishing_keys(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     differing = describe_differences(documents)
     keys: list[str] = []
     for key in sorted(differing, key=lambda key: sum(key not in document for document in documents)):
-        if len({tuple(str(document.get(each)) for each in keys) for document in documents}) < len(documents):
+        if len({tuple(str(document.get(key)) for key in keys) for document in documents}) < len(documents):
             keys.append(key)
     return keys
 

@@ -35,16 +35,14 @@ class Run:
         document: The content of `results.json`.
         curves: Its traces.
         protocol: The protocol in the document, with the order of its stream.
-        model: The methods in the configuration.
-        backbone: The backbone in the configuration.
+        config: Its configuration; empty for a ledger.
     """
 
     folder: Path
     document: dict[str, Any]
     curves: Curves
     protocol: dict[str, Any]
-    model: dict[str, Any]
-    backbone: dict[str, Any]
+    config: dict[str, Any]
 
     def describe(self, method: str) -> dict[str, Any]:
         """Return the key of a method."""
@@ -53,7 +51,8 @@ class Run:
 
     def options(self, method: str) -> dict[str, Any]:
         """Return the options of a method in the configuration."""
-        options: dict[str, Any] = self.model["baseline"] if method == BASELINE else self.model["methods"][method]
+        model = self.config["model"]
+        options: dict[str, Any] = model["baseline"] if method == BASELINE else model["methods"][method]
         return options
 
     @property
@@ -119,8 +118,7 @@ def read_run(folder: Path) -> Run:
             raise other_schema(f"runs: results.json in {str(folder)!r}", document.get("schema"), COMPARISON_SCHEMA)
         config = yaml.load(read_file_of(document, folder / "config.yaml"), LOADER)
         curves = Curves.load(BytesIO(read_file_of(document, folder / "curves.npz")))
-        backbone = dict(config["data"]["init_args"]["backbone"])
-        return Run(folder, document, curves, document["protocol"], config["model"], backbone)
+        return Run(folder, document, curves, document["protocol"], config)
     except UserError:
         raise
     # What is as it was written has all that is looked up.

@@ -77,7 +77,7 @@ def sample_efficiency(
 
 def _only(settings: list[Setting]) -> Setting:
     """Return the only setting, or the only one of runs if there are any; a UserError where there are several."""
-    settings = [each for each in settings if not all(run.is_ledger for run in each.runs)] or settings
+    settings = [setting for setting in settings if not all(run.is_ledger for run in setting.runs)] or settings
     if len(settings) == 1:
         return settings[0]
     differing = describe_differences([setting.protocol for setting in settings])

@@ -78,7 +78,7 @@ def read_stream(
     protocol |= {**_without_description(stream), **stream.get(DESCRIPTION, {}), "stream_sha256": digest}
     damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
     document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
-    return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
+    return Run(ledger.folder, document, curves, protocol, config={})
 
 
 def _curves(
@@ -121,16 +121,16 @@ def describe_stream(stream: Mapping[str, Any]) -> dict[str, Any]:
 
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:
     """Return names of methods by digest; methods of one name also have the values in which they differ."""
-    own = {
+    plain = {
         digest: known.get(digest, document.get(DESCRIPTION, {}).get("name", document["class"].rpartition(".")[2]))
         for digest, document in documents.items()
     }
     names = {}
-    for name in dict.fromkeys(own.values()):
+    for name in dict.fromkeys(plain.values()):
         # The values must also differ from those of variants that already have them in their names.
-        variants = [digest for digest in own if own[digest] == name or own[digest].startswith(f"{name} (")]
+        variants = [digest for digest in plain if plain[digest] == name or plain[digest].startswith(f"{name} (")]
         distinct = distinguish_methods(name, {digest: _without_description(documents[digest]) for digest in variants})
-        for digest in (each for each in variants if own[each] == name):
+        for digest in (each for each in variants if plain[each] == name):
             is_unique = digest in known or (len(variants) == 1 and name not in known.values())
             names[digest] = name if is_unique else distinct[digest]
     return names

@@ -1,6 +1,6 @@
 """Options of commands that score traces, and of leaderboards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
@@ -24,8 +24,6 @@ class TraceOptions:
     # Of leaderboards alone.
     incomplete = True
     tuned: Mapping[str, list[str]] = {}
-    per_class: Sequence[int] = ()
-    at: Sequence[int] = ()
 
     def __init__(
         self,
@@ -94,7 +92,7 @@ def is_balanced(protocol: Mapping[str, Any]) -> bool:
     return protocol.get("order") == "balanced" and bool(protocol.get("classes"))
 
 
-def requested_budgets(protocol: Mapping[str, Any], options: TraceOptions) -> list[Budget]:
+def requested_budgets(protocol: Mapping[str, Any], options: LeaderboardOptions) -> list[Budget]:
     """Return the requested budgets of a stream in ascending order.
 
     Args:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -13,7 +12,7 @@ from typing import Any, get_args, get_origin
 def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> list[str]:
     """Write arguments as a parser reads them.
 
-    Options may have dashes for underscores. A switch needs no value. Several values of a list may follow its option,
+    A switch needs no value. Several values of a list may follow its option,
     or stand without one if the command takes a list without its name. What follows `--` is no option.
 
     Args:
@@ -37,7 +36,6 @@ def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> 
             free.append(arg)
             continue
 
-        arg = _underscored(arg)
         action = options.get(arg)
         if "=" in arg or (action is not None and action.nargs == 0):
             named.append(arg)
@@ -63,12 +61,6 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
         for name, value in options.items()
     }
     return [f"--{name}={text}" for name, text in texts.items()]
-
-
-def _underscored(arg: str) -> str:
-    """Return an option with underscores for dashes. A name after a dot may be the user's own, and stays."""
-    name = re.split("[.=]", arg, maxsplit=1)[0]
-    return f"--{name[2:].replace('-', '_')}{arg.removeprefix(name)}"
 
 
 def _takes(action: argparse.Action | None, values: Sequence[str], text: str) -> bool:

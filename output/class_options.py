@@ -7,6 +7,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from jsonargparse import DefaultHelpFormatter, _actions, _typehints
@@ -16,14 +17,11 @@ from headstart.output.errors import reason_of
 
 # Classes whose kinds a command lists.
 LISTED = {"Method": "methods", "PhotoSource": "datasets"}
-LISTS = "headstart list methods, or datasets, says which there are"
-# How a folder is given where a class is needed.
-FOLDERS = {
-    "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, "
-    "and give the folder as its root"
+# How a folder or a table is given where a class is needed.
+PATHS = {
+    "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, or "
+    "CsvPhotos for a table, and give the path as its root or file"
 }
-# How a file is.
-TABLES = {"PhotoSource": "name its kind, CsvPhotos if it is a table of photos, and give the path as its file"}
 # A longer list of names does not help.
 MOST_NAMED = 20
 CLASS = re.compile(r"<class '([\w.]+)'>")
@@ -68,8 +66,8 @@ def _resolve_name(kinds: Any, name: str) -> str:  # noqa: ANN401 - a class or a 
     if "." in path:
         return path
     several = kinds if isinstance(kinds, tuple) else (kinds,)
-    known = {each for kind in several for each in _typehints.get_all_subclass_paths(kind)}
-    fitting = [each for each in known if _plain(each.rpartition(".")[2]) == _plain(name)]
+    paths = {each for kind in several for each in _typehints.get_all_subclass_paths(kind)}
+    fitting = [each for each in paths if _plain(each.rpartition(".")[2]) == _plain(name)]
     return fitting[0] if len(fitting) == 1 else path
 
 
@@ -77,21 +75,47 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def class_problem(path: str, base: type) -> str:
+def missing_file(value: str) -> str:
+    """Return that there is no file of options, if a value names one; else an empty text."""
+    is_missing = Path(value).suffix in (".yaml", ".yml", ".json") and not Path(value).expanduser().exists()
+    return f"there is no file {value}" if is_missing else ""
+
+
+def class_mistake(value: str, bases: Sequence[type], is_needed: bool) -> str:
+    """Return why an option cannot take a value as a class; empty if the value does not look like one.
+
+    Args:
+        value: The value.
+        bases: The kinds of classes that the option takes.
+        is_needed: Whether it takes nothing else.
+    """
+    if missing := missing_file(value):
+        return missing
+    if re.fullmatch(r"\w+(\.\w+)+", value) and not Path(value).is_file():
+        return _path_mistake(value, bases[-1])
+    hint = next((PATHS[base.__name__] for base in bases if base.__name__ in PATHS), "")
+    if hint and Path(value).expanduser().exists():
+        return f"{value} is a {'folder' if Path(value).expanduser().is_dir() else 'file'}; {hint}"
+    if is_needed and value.isidentifier() and value not in ("null", "true", "false"):
+        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{suggest_class(value, bases)}"
+    return ""
+
+
+def _path_mistake(path: str, base: type) -> str:
     """Return why an option cannot take the class or function of an import path."""
     try:
-        found = pkgutil.resolve_name(path)
+        target = pkgutil.resolve_name(path)
     except Exception as error:
         # A module of the user's may raise anything while it is imported.
         return f"{path} cannot be imported: {reason_of(error)}{suggest_class(path)}"
-    if isinstance(found, type) and issubclass(found, base):
-        return f"{path} is abstract; {FOLDERS.get(base.__name__, 'name a class of its kind')}"
+    if isinstance(target, type) and issubclass(target, base):
+        return f"{path} is abstract; {PATHS.get(base.__name__, 'name a class of its kind')}"
     return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
 
 
 def suggest_class(path: str, bases: Sequence[type] = ()) -> str:
     """Return a hint at the class of the suite, or of these kinds, with the closest name; empty if there is none."""
-    paths = {found.rpartition(".")[2]: found for base in bases for found in get_all_subclass_paths(base)}
+    paths = {subclass.rpartition(".")[2]: subclass for base in bases for subclass in get_all_subclass_paths(base)}
     packages = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
     paths |= {name: f"{package.__name__}.{name}" for package in packages for name in getattr(package, "__all__", [])}
     close = difflib.get_close_matches(path.rpartition(".")[2], paths, n=1)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -28,8 +27,6 @@ Mode = Literal["auto", "online", "offline"]
 Tables = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
 
 VARIABLE = "WANDB_MODE"
-# Values that wandb accepts for the variable; the last two are older names.
-MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # Seconds to wait for a server's answer, and for the beginning of a run that may also go offline.
 TIMEOUT, INIT_TIMEOUT = 3.0, 20.0
 # The longest names and groups, and the longest tags, that the dashboard accepts.
@@ -69,7 +66,7 @@ def check_dashboard(options: Dashboard) -> None:
         options: Where the result is to be mirrored.
 
     Raises:
-        UserError: wandb is not installed, WANDB_MODE is unknown, or the mode is online without an API key.
+        UserError: wandb is not installed, or the mode is online without an API key.
     """
     require_wandb("logger")
     if not variable_decides() and options.mode == "online" and not _has_key():
@@ -83,15 +80,8 @@ def require_wandb(option: str) -> None:
 
 
 def variable_decides() -> bool:
-    """Return whether the environment variable WANDB_MODE chooses the mode.
-
-    Raises:
-        UserError: Its value is not one of wandb's modes.
-    """
-    variable = os.environ.get(VARIABLE)
-    if variable is not None and variable not in MODES:
-        raise UserError(f"{VARIABLE}: {variable!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}")
-    return variable is not None
+    """Return whether the environment variable WANDB_MODE chooses the mode."""
+    return VARIABLE in os.environ
 
 
 def _has_key() -> bool:
@@ -119,24 +109,15 @@ def _resolve_mode(mode: Mode) -> str | None:
 
 def find_problem(url: str) -> str | None:
     """Return why a server cannot be reached; None if it answers within seconds, with whatever code."""
-    problem: list[str | None] = [f"no answer within {TIMEOUT:g} seconds"]
-
-    def connect() -> None:
-        try:
-            with urlopen(Request(url, method="HEAD"), timeout=TIMEOUT):
-                problem[0] = None
-        except HTTPError as error:
-            problem[0] = str(error) if error.code in GATEWAY_ERRORS else None
-        except (OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            # wandb has certificates of its own.
-            problem[0] = None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
-
-    # Looking up a name has no time limit of its own.
-    thread = Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(TIMEOUT)
-    return problem[0]
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=TIMEOUT):
+            return None
+    except HTTPError as error:
+        return str(error) if error.code in GATEWAY_ERRORS else None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        # wandb has certificates of its own.
+        return None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
 
 
 def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - wandb's run, imported late
@@ -156,12 +137,12 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     """
     import wandb
 
-    chosen, settings = _resolve_mode(mode), wandb.Settings(silent=True)
-    may_go_offline = mode == "auto" and chosen == "online"
+    resolved, settings = _resolve_mode(mode), wandb.Settings(silent=True)
+    may_go_offline = mode == "auto" and resolved == "online"
     if may_go_offline:
         settings.init_timeout = INIT_TIMEOUT
     try:
-        run = wandb.init(**{**options, "mode": chosen, "settings": settings})
+        run = wandb.init(**{**options, "mode": resolved, "settings": settings})
     except wandb.errors.AuthenticationError:
         raise
     except wandb.errors.CommError as error:

@@ -14,12 +14,9 @@ import matplotlib
 import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter
 from PIL import Image
 
 INK, PALE, GREY, ALARM, GRID = "#333333", "#999999", "#8c8c8c", "#cc3311", "#e6e6e6"
@@ -122,7 +119,7 @@ def drawing() -> Iterator[None]:
         "svg.hashsalt": "headstart",
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Layouts before `make_legible` would warn of every missing character.
+        # A character that no installed font has is drawn as a box.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         yield
 
@@ -130,7 +127,6 @@ def drawing() -> Iterator[None]:
 def save(figure: Figure, file: Path | BinaryIO, form: str = "png") -> None:
     """Write a figure into a file as PNG, PDF or SVG; the same figure has the same bytes."""
     figure.set_dpi(DPI)
-    make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)
     with drawing():
         if form == "png":
@@ -141,52 +137,18 @@ def save(figure: Figure, file: Path | BinaryIO, form: str = "png") -> None:
 
 
 def _write_png(canvas: Any, file: Path | BinaryIO) -> None:  # noqa: ANN401 - a canvas of Agg, which has no types
-    """Write the 256 most frequent colours, in which lines and bands look the same and take a third of the bytes."""
+    """Write a picture with 256 colours, in which lines and bands look the same and take a third of the bytes."""
     canvas.draw()
-    if canvas.figure.findobj(AxesImage):
-        # A scale of colours has more.
-        Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(file, format="png", dpi=(DPI, DPI))
-        return
-    red, green, blue = np.asarray(canvas.buffer_rgba())[..., :3].astype(np.int32).transpose(2, 0, 1)
-    colours, indices, counts = np.unique(red << 16 | green << 8 | blue, return_inverse=True, return_counts=True)
-    every = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
-    palette = every[np.argsort(-counts, kind="stable")[:256]]
-    # The others are those of smooth edges.
-    nearest = np.concatenate([((part[:, None] - palette) ** 2).sum(2).argmin(1) for part in np.array_split(every, 16)])
-
-    picture = Image.fromarray(nearest.astype(np.uint8)[indices.reshape(red.shape)], mode="P")
-    picture.putpalette(palette.astype(np.uint8).tobytes())
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    # A scale of colours has more.
+    if not canvas.figure.findobj(AxesImage):
+        picture = picture.quantize(256, dither=Image.Dither.NONE)
     picture.save(file, format="png", dpi=(DPI, DPI))
 
 
 def writers(name: str, figure: Figure, formats: Iterable[str]) -> dict[str, Callable[[Path], None]]:
     """Return what writes a figure in each of the formats, by file names that begin with `name`."""
     return {f"{name}.{form}": partial(save, figure, form=form) for form in formats}
-
-
-def make_legible(figure: Figure) -> None:
-    """Escape characters that no installed font has, or that are invisible, except line breaks."""
-    for text in figure.findobj(Text):
-        text.set_text(_legible(text.get_text()))
-    for axis in figure.findobj(Axis):
-        # Rendering formats the labels of ticks again.
-        formatter = axis.get_major_formatter()
-        if isinstance(formatter, FuncFormatter):
-            formatter.func = partial(_legible_label, formatter.func)
-
-
-def _legible_label(label: Callable[..., str], *args: Any) -> str:
-    return _legible(label(*args))
-
-
-def _legible(text: str) -> str:
-    characters = _characters()
-    return "".join(
-        each
-        if each == "\n" or (each.isprintable() and ord(each) in characters)
-        else each.encode("ascii", "backslashreplace").decode()
-        for each in text
-    )
 
 
 def as_written(name: str) -> str:
@@ -232,26 +194,18 @@ def titles(names: Sequence[str]) -> list[str]:
 def shorten(names: Sequence[str]) -> list[str]:
     """Leave out the middle of names longer than 32 characters: families share the beginning, variants the end.
 
-    Names that would look the same keep as many characters as distinguish them. Characters that no font has are
-    escaped, as `make_legible` does.
+    Names that would look the same stay whole.
     """
-    names = [_legible(name) for name in names]
-    longest = dict.fromkeys(names, LONGEST_NAME)
-    while True:
-        short = {name: _without_middle(name, length) for name, length in longest.items()}
-        count = Counter(short.values())
-        alike = [name for name in short if count[short[name]] > 1]
-        if not alike:
-            return [short[name] for name in names]
-        for name in alike:
-            longest[name] += 1
+    short = {name: _without_middle(name) for name in names}
+    count = Counter(short.values())
+    return [short[name] if count[short[name]] == 1 else name for name in names]
 
 
-def _without_middle(name: str, longest: int) -> str:
-    if len(name) <= longest:
+def _without_middle(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
         return name
-    start = (longest - 1) // 2
-    return f"{name[:start]}…{name[start + 1 - longest :]}"
+    start = (LONGEST_NAME - 1) // 2
+    return f"{name[:start]}…{name[start + 1 - LONGEST_NAME :]}"
 
 
 def fold(text: str, inches: float, points: float = 10) -> str:
@@ -269,7 +223,7 @@ def _fold_line(text: str, inches: float, points: float) -> str:
 
 def _width(text: str, points: float) -> float:
     with drawing():
-        return float(Figure(dpi=72).text(0, 0, _legible(text), fontsize=points).get_window_extent().width) / 72
+        return float(Figure(dpi=72).text(0, 0, text, fontsize=points).get_window_extent().width) / 72
 
 
 def label_lines(axes: Axes, ends: Sequence[tuple[float, float]], labels: Sequence[str], colours: Sequence[str]) -> None:
@@ -305,24 +259,12 @@ def room_for_labels(labels: Sequence[str]) -> float:
 
 def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
     """Return heights in falling order, a step apart or more, near the wanted ones and, if they fit, between bounds."""
-    groups: list[list[float]] = []
-    for height in wanted:
-        groups.append([height])
-        # Labels that touch share the space around the mean of what they want.
-        while len(groups) > 1 and _top(groups[-1]) > _top(groups[-2]) - len(groups[-2]) * LABEL_STEP:
-            last = groups.pop()
-            groups[-1] += last
-    heights = [_top(group) - index * LABEL_STEP for group in groups for index in range(len(group))]
-
-    for index in range(len(heights)):
-        heights[index] = min(heights[index], high - index * LABEL_STEP)
+    heights = [min(height, high - index * LABEL_STEP) for index, height in enumerate(wanted)]
+    for index in range(1, len(heights)):
+        heights[index] = min(heights[index], heights[index - 1] - LABEL_STEP)
     for index in reversed(range(len(heights))):
         heights[index] = max(heights[index], low + (len(heights) - 1 - index) * LABEL_STEP)
     return heights
-
-
-def _top(group: Sequence[float]) -> float:
-    return sum(group) / len(group) + (len(group) - 1) / 2 * LABEL_STEP
 
 
 def width_of_names(axes: Axes) -> float:
@@ -330,13 +272,6 @@ def width_of_names(axes: Axes) -> float:
     figure = axes.get_figure()
     assert figure is not None
     return float(max(label.get_window_extent().width for label in axes.get_yticklabels()) / figure.dpi)
-
-
-@cache
-def _characters() -> frozenset[int]:
-    """Return the characters that the fonts have."""
-    files = [font_manager.findfont(font_manager.FontProperties(family=[font])) for font in _fonts()]
-    return frozenset().union(*(font_manager.get_font(file).get_charmap() for file in files))
 
 
 @cache

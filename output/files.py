@@ -1,6 +1,5 @@
 """Folders and files of results: checked before anything is computed, and each file complete or absent."""
 
-import errno
 import glob
 import hashlib
 import os
@@ -67,25 +66,14 @@ def output_file(option: str, chosen: str | Path) -> Path:
 
 
 def digest_file(path: str | Path) -> str:
-    """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read.
-
-    A failing disk gets a second attempt, because a later read may succeed.
-    """
-    for attempt in range(2):
-        try:
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of many files takes long
-                if os.fstat(file.fileno()).st_size > READ_AT_ONCE:
-                    return hashlib.file_digest(file, "sha256").hexdigest()
-                return hashlib.sha256(file.read()).hexdigest()
-        except OSError as error:
-            if error.errno != errno.EIO:
-                remedy = "make it readable or move it elsewhere"
-            elif attempt:
-                remedy = "the disk or the network may be failing, try again"
-            else:
-                continue
-            raise UserError(f"{path} cannot be read ({error.strerror}); {remedy}") from error
-    raise AssertionError
+    """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read."""
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of many files takes long
+            if os.fstat(file.fileno()).st_size > READ_AT_ONCE:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere") from error
 
 
 @contextmanager
@@ -189,17 +177,12 @@ def encode(text: str) -> bytes:
 
 def write_text(path: Path, text: str, overwrite: bool) -> None:
     """Write the one file of an option `output`; a UserError if it has other content and `overwrite` is not set."""
-    require_unchanged(path, text, overwrite)
-    write_texts(path.parent, {path.name: text})
-
-
-def require_unchanged(path: Path, text: str, overwrite: bool) -> None:
-    """Raise a UserError if a file of an option `output` has other content and `overwrite` is not set."""
     # Reading a pipe would block.
     if path.exists() and not overwrite and not (path.is_file() and path.read_bytes() == encode(text)):
         raise UserError(
             f"output: {str(path)!r} holds something else; choose another file, or replace it with --overwrite=true"
         )
+    write_texts(path.parent, {path.name: text})
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:

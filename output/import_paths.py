@@ -67,8 +67,8 @@ def _find_own_folder(path: str) -> _OwnFolder:
 
 
 def _is_own(path: str) -> bool:
-    found = Path(path).resolve()
-    return found == ROOT or (found.is_relative_to(ROOT) and Path(found.relative_to(ROOT).parts[0]).stem in OWN)
+    resolved = Path(path).resolve()
+    return resolved == ROOT or (resolved.is_relative_to(ROOT) and Path(resolved.relative_to(ROOT).parts[0]).stem in OWN)
 
 
 # The working folder that was added to the import path.

@@ -8,13 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import UnsupportedOperation
 from typing import Any, NoReturn, TextIO
 
 import jsonargparse
 
 from headstart.output.arguments import plain_arguments
-from headstart.output.class_options import LISTS, ClassHelp, accept_other_names
+from headstart.output.class_options import ClassHelp, accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
 from headstart.output.printable import printable, say
 from headstart.output.shipped_files import find_configurations
@@ -36,16 +35,11 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
-        given = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
+        arguments = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
         if not self.exit_on_error:
-            given = [_as_yaml(argument) for argument in given]
+            arguments = [_as_yaml(argument) for argument in arguments]
         # The configuration is printed when the next file has been read, unless nothing comes after.
-        return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
-
-    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - a stream
-        """Print help, as the base class does, but raise an error where that cannot be written."""
-        if message:
-            (file or sys.stderr).write(message)
+        return super().parse_args(sorted(arguments, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
 
     def plain_arguments(self, args: Sequence[str]) -> list[str]:
         """Return arguments as this parser reads them; the parser of a class gets them so."""
@@ -64,12 +58,6 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         """Check values as the base class does, in classes also those that are null."""
         super().validate(namespace, skip_unset and self.exit_on_error, *rest, **kwargs)
 
-    def format_help(self, *rest: Any) -> str:
-        """Return the help. That of a class without options, such as a base class, refers to the lists of classes."""
-        text: str = super().format_help(*rest)
-        is_of_class = str(self.description).startswith("Help for --")
-        return text if self._actions or not is_of_class else f"{text}\nThis class has no options; {LISTS}.\n"
-
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Raise a mistake as a UsageError.
 
@@ -77,15 +65,15 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         the class, which knows the rest of the option's name.
         """
         causes = list(_causes(ex))
-        if user_error := next((each for each in causes if isinstance(each, UserError)), None):
+        if user_error := next((cause for cause in causes if isinstance(cause, UserError)), None):
             raise user_error
 
         text = " ".join(message.split())
         args = getattr(self, "args", None) or []
-        nested = next((each for each in causes if isinstance(each, OptionMistake)), None)
+        nested = next((cause for cause in causes if isinstance(cause, OptionMistake)), None)
         types = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
-        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace
-        mistake = explain(text, nested, types, known, args)
+        names = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace
+        mistake = explain(text, nested, types, names, args)
         if not self.exit_on_error:
             raise mistake from ex
 
@@ -146,35 +134,25 @@ def one_line_errors() -> Iterator[None]:
         return
     except UserError as error:
         message, code = printable(" ".join(str(error).split())), error.code
-    except OSError as error:
-        failing = next((stream for stream in (sys.stdout, sys.stderr) if _fails(stream)), None)
-        if failing is None:
+    except BrokenPipeError:
+        if not _is_closed(sys.stdout):
             raise
         # Python writes the rest of its buffer at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), failing.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(CLOSED) from None
-        message, code = f"the output cannot be written ({error.strerror or error})", UserError.code
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(CLOSED) from None
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
     except Terminated as error:
         message, code = "terminated", error.status
-    try:
-        say(f"error: {message}", sys.stderr)
-    except OSError:
-        # Text that waits in the buffer would replace the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    say(f"error: {message}", sys.stderr)
     raise SystemExit(code)
 
 
-def _fails(stream: TextIO) -> bool:
-    """Return whether an output takes no more, as on a full disk or behind `| head`; other files may fail, too."""
+def _is_closed(stream: TextIO) -> bool:
+    """Return whether nobody reads an output any more, as behind `| head`; other pipes may break, too."""
     try:
         os.write(stream.fileno(), b"\n")
-    except UnsupportedOperation:
-        # The output is no file of the system, as in a notebook.
-        return False
-    except OSError:
+    except BrokenPipeError:
         return True
     return False
 

@@ -67,9 +67,9 @@ def require_memory(option: str, what: str, needed: float) -> None:
     Raises:
         UserError: It does not fit.
     """
-    there_is = count_memory()
-    if needed > there_is:
+    available = count_memory()
+    if needed > available:
         raise UserError(
-            f"{option}: {what} need {needed / 1e9:,.0f} GB of memory, and this machine has {there_is / 1e9:,.0f} GB; "
+            f"{option}: {what} need {needed / 1e9:,.0f} GB of memory, and this machine has {available / 1e9:,.0f} GB; "
             "give fewer"
         )

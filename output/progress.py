@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 class Progress:
     """Shows on the error stream how much is done, from `with` to its end.
 
-    Without a terminal that can move its cursor, a line is printed at every tenth and every 30 seconds. Nothing is
+    Without a terminal, a line is printed at every tenth and every 30 seconds. Nothing is
     printed for less than 5 seconds.
 
     Args:
@@ -88,18 +88,16 @@ def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
             progress.advance()
 
 
-def _open_bar(title: str, total: int) -> rich.progress.Progress | None:
-    """Open a bar; None on a terminal that cannot move its cursor."""
+def _open_bar(title: str, total: int) -> rich.progress.Progress:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    console = Console(stderr=True)
-    if console.is_dumb_terminal:
-        return None
     # A title may hold brackets, which are no markup.
     name, state = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[state]}", markup=False)
-    bar = Bar(name, BarColumn(BAR), state, TimeRemainingColumn(elapsed_when_finished=True), console=console)
+    bar = Bar(
+        name, BarColumn(BAR), state, TimeRemainingColumn(elapsed_when_finished=True), console=Console(stderr=True)
+    )
     bar.add_task(title, total=total, state="")
     bar.start()
     return bar

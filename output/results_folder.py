@@ -188,9 +188,9 @@ class DashboardResults(ResultsFolder):
         options = asdict(self.dashboard)
         mode = options.pop("mode")
         record = RunRecord(self.path, [job_type, options, config])
-        chosen = {"name": self.dashboard.name or title, "job_type": job_type, "config": dict(config), "dir": self.path}
+        named = {"name": self.dashboard.name or title, "job_type": job_type, "config": dict(config), "dir": self.path}
         try:
-            with begin_run(mode, {**options, **chosen, **record.options()}) as run:
+            with begin_run(mode, {**options, **named, **record.options()}) as run:
                 record.store(run)
                 run.summary.update(scalars(document))
                 log_files(run, job_type, job_type, tables, self.written)

@@ -1,7 +1,6 @@
 """Tables of texts: printed within the width of the terminal, and as Markdown."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,7 +116,7 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
             # The box itself has one space between columns.
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
-            table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))
+            table.add_row(Text(row[0]), *(Text(row[column]) for column in columns))
 
         if part:
             console.print()
@@ -146,16 +145,6 @@ def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
             parts.append([])
         parts[-1].append(column)
     return parts
-
-
-def _fold(name: str, width: int) -> str:
-    """Break a name between its parts, as far as they are short enough."""
-    lines = [""]
-    for part in re.findall(r".+?(?:[_./ -]|$)", name):
-        if lines[-1] and cell_len(lines[-1] + part) > width:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
 
 
 def markdown_report(title: str, about: str, remarks: Iterable[str], tables: Iterable[tuple[str, str, Cells]]) -> str:
@@ -266,7 +255,7 @@ def print_scores(document: dict[str, Any]) -> None:
     methods, comparisons = document["methods"], document["comparisons"]
     accuracies = {name: _accuracies(scores) for name, scores in methods.items()}
     # Of numbers of samples that all orderings of all methods have, the last.
-    known = [at for at in next(iter(accuracies.values())) if all(at in each for each in accuracies.values())][-1:]
+    common = [at for at in next(iter(accuracies.values())) if all(at in each for each in accuracies.values())][-1:]
     columns: dict[str, Callable[[str], str]] = {
         "method": str,
         "reached": lambda name: f"{methods[name]['reached']}/{len(methods[name]['samples_to_criterion'])}",
@@ -274,7 +263,7 @@ def print_scores(document: dict[str, Any]) -> None:
         "restricted mean": lambda name: f"{methods[name]['restricted_mean']:.1f}",
         "improvement [95%]": lambda name: _improvement(comparisons[name]) if name in comparisons else "",
         "p": lambda name: f"{comparisons[name]['p_value_holm']:.2g}" if name in comparisons else "",
-        **{f"{measure} at {at}": lambda name: f"{accuracies[name][known[0]]:.1%}" for at in known},
+        **{f"{measure} at {at}": lambda name: f"{accuracies[name][common[0]]:.1%}" for at in common},
     }
     warnings = [f"WARNING: {warning}" for warning in document.get("warnings", [])]
     essential = ("method", "reached", "median", "improvement [95%]")

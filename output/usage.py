@@ -4,15 +4,14 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from headstart.output.class_options import FOLDERS, LISTS, TABLES, class_problem, suggest_class
+from headstart.output.class_options import class_mistake, missing_file, suggest_class
 from headstart.output.errors import broken_yaml
-from headstart.output.shipped_files import CONFIGS, configs_of, read_yaml
+from headstart.output.shipped_files import configs_of, read_yaml
 
 WORDS = {
     "bool": "true or false",
@@ -29,6 +28,7 @@ WORDS = {
     "ClosedUnitInterval": "a number from 0 to 1",
     "OpenUnitInterval": "a number above 0 and below 1",
 }
+REQUIRED = "it is required, and not given"
 # Patterns by which messages of jsonargparse name the option, an unknown option, its class, and the value.
 KEY = re.compile(r'Parser key "([\w.-]+)"(?: element \d+)?: |(?:argument )?--([\w.]+): |.*required: ([^\s,]+)')
 UNKNOWN = re.compile(r"(?:Group '([\w.]+)' does not accept option|Option|unrecognized arguments: --) ?'?([^\s='\"]+)")
@@ -46,9 +46,10 @@ VALUE = re.compile(
     r".*(?:[vV]alue: (?:NestedArg\(.*val=)?|base 10: |to float: |, not |string: |Not of type \w+: )"
     r"(.*?)(?: does not conform.*|\))?"
 )
-# A value in place of a class, as messages about mappings and paths have it.
-VALUE_FOR_CLASS = re.compile(
+# A value in place of a class, as messages about mappings, paths and files have it.
+NO_CLASS = re.compile(
     r"Expected a dot import path string: ([A-Za-z_]\w*)|path but (\S+) either not.* Unexpected import path"
+    r"|Config file loop detected: (.*?) ->|sub-config file (.*?\.csv): "
 )
 # A value in place of the options of a group.
 VALUE_FOR_GROUP = re.compile(r".*?Unable to load config '(.*?)' - Parser key \"[\w.]+\": Unable to load config")
@@ -112,26 +113,15 @@ def explain(
     options = _beginnings(_options_of(name, known))
     if options and (value := VALUE_FOR_GROUP.match(text)):
         reason = f"expected its options, written --NAME.{options[0]}=VALUE, not {value[1]}; it has {', '.join(options)}"
-        return OptionMistake(name, _missing_file(value[1]) or reason)
-
-    if name == "config" and "File does not exist" in text:
-        shipped = [str(path.relative_to(CONFIGS.parent)) for path in CONFIGS.rglob("*.yaml")]
-        missing = [path for path in configs_of(args) if not Path(path).exists()]
-        close = [match for path in missing for match in difflib.get_close_matches(path, shipped, n=1)]
-        return OptionMistake(name, text[key.end() :] if key else text, ", ".join(close))
+        return OptionMistake(name, missing_file(value[1]) or reason)
 
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
-        kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")
-        return OptionMistake(name, f"expected a {kind.lower()}, written --{name}={kind}{hint}")
-
+        return OptionMistake(name, f"expected a value, written --{name}=VALUE")
     if "required: " in text:
-        has_file = "config" not in known or any(arg.startswith("--config") for arg in args)
-        hint = "" if has_file else "; configuration files are given by --config"
         choices = _leaves(types.get(name), "")
-        if all(get_origin(leaf) is Literal for leaf in choices):
-            return OptionMistake(name, f"it is required; give {_describe(choices)}")
-        return OptionMistake(name, f"it is required, and not given{hint}")
+        is_choice = all(get_origin(leaf) is Literal for leaf in choices)
+        return OptionMistake(name, f"it is required; give {_describe(choices)}" if is_choice else REQUIRED)
     return OptionMistake(name, _reason(text[key.end() :] if key else text, types.get(name.removesuffix(".help"))))
 
 
@@ -150,14 +140,11 @@ def _around(name: str, text: str, nested: OptionMistake) -> OptionMistake:
 
 def _unknown(name: str, known: Sequence[str]) -> OptionMistake:
     """Return the mistake of an option that there is not, among those of its group if it has one."""
-    if name.startswith("init_arg"):
-        return OptionMistake("init_arg", "there is no such key", "init_args")
-
     group = name
     while group and not (options := _options_of(group, known)):
         group = group.rpartition(".")[0]
-    closest, own = _closest(name, known), name.removeprefix(f"{group}.")
-    return OptionMistake(name, "there is no such option", closest, (), options if group else known, own)
+    closest, inner_name = _closest(name, known), name.removeprefix(f"{group}.")
+    return OptionMistake(name, "there is no such option", closest, (), options if group else known, inner_name)
 
 
 def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
@@ -171,11 +158,11 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     options = _given(args, owners)
     fitting = []
     for option in options:
-        given, _, value = option.replace(".init_args.", ".").partition("=")
+        option_name, _, value = option.replace(".init_args.", ".").partition("=")
         # A mapping that is wrong as a whole is no option in it.
         is_value = value != "" and value in mistake.reason and not mistake.reason.endswith("}")
-        if mistake.name in _shortened(given)[:-1] or (is_value and given.startswith(f"{mistake.name}.")):
-            fitting.append((not is_value, given))
+        if mistake.name in _shortened(option_name)[:-1] or (is_value and option_name.startswith(f"{mistake.name}.")):
+            fitting.append((not is_value, option_name))
     name = min(fitting, key=lambda fit: fit[0])[1] if fitting else mistake.name
 
     is_null = any(option.endswith(("=null", "=None")) for option in options)
@@ -186,7 +173,7 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
             key for key, _, value in (option.partition("=") for option in options) if value and _last(value) in owners
         ]
         name = next((f"{key}.{last}" for key in keys if parent in _shortened(key)), name)
-        return OptionMistake(name, "it is required, and not given")
+        return OptionMistake(name, REQUIRED)
     # A key that the parser does not know stands before the last part.
     is_longer = mistake.closest and name != mistake.name
     closest = f"{name.rpartition('.')[0]}.{_last(mistake.closest)}" if is_longer else mistake.closest
@@ -207,48 +194,30 @@ def file_mistake(text: str, args: Sequence[str]) -> str:
 
 
 def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
-    named = {leaf.__name__ for leaf in _leaves(kind, "") if isinstance(leaf, type)}
-    if (
-        table := re.search(r"Config file loop detected: (.*?) ->|sub-config file (.*?\.csv): ", text)
-    ) and named & TABLES.keys():
-        return f"{table[1] or table[2]} is a file; {TABLES[(named & TABLES.keys()).pop()]}"
     if file := re.search(r"Invalid content in sub-config file (.*?): (.*?)(?= - Expected a |$)", text):
         return f"{file[1]} cannot be read ({broken_yaml(file[2])})"
-    own = re.search(r"Not of type (\w+): (.*?)(?= - Expected a |$)", text)
-    if own and own[1] not in WORDS:
+    of_type = re.search(r"Not of type (\w+): (.*?)(?= - Expected a |$)", text)
+    if of_type and of_type[1] not in WORDS:
         # The suite's own types, such as the names of metrics, raise messages of their own.
-        return own[2]
+        return of_type[2]
     text = text.partition(" Subclass types expect")[0]
-    found = VALUE_FOR_CLASS.search(text) or PATH.match(text) or VALUE.fullmatch(text)
-    if kind is None or not found:
+    named = NO_CLASS.search(text) or PATH.match(text) or VALUE.fullmatch(text)
+    if kind is None or not named:
         return text
 
     container = get_origin(kind)
     is_other = text.startswith("Expected a ") and f"'{getattr(container, '__name__', '')}'" not in text
-    if container in (dict, list) and (own or is_other):
+    if container in (dict, list) and (of_type or is_other):
         # The message is about one item.
         kind = get_args(kind)[-1]
 
-    value = next(filter(None, found.groups())).strip("'\"")
+    value = next(filter(None, named.groups())).strip("'\"")
     value = {"None": "null", "NoneType": "null"}.get(value, value)
     leaves = _leaves(kind, value)
     bases = [leaf for leaf in leaves if isinstance(leaf, type) and leaf.__name__ not in WORDS]
-    if bases and (missing := _missing_file(value)):
-        return missing
-    if bases and re.fullmatch(r"\w+(\.\w+)+", value):
-        return class_problem(value, bases[-1])
-    hint = next((FOLDERS[base.__name__] for base in bases if base.__name__ in FOLDERS), "")
-    if hint and Path(value).expanduser().is_dir():
-        return f"{value} is a folder; {hint}"
-    if len(bases) == len(leaves) and value.isidentifier() and value not in ("null", "true", "false"):
-        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{suggest_class(value, bases)}"
-    return f"expected {_describe(leaves)}{suggest_class(value) if bases and value != 'null' else ''}, not {value}"
-
-
-def _missing_file(value: str) -> str:
-    """Return that there is no file of options, if a value names one; else an empty text."""
-    is_missing = Path(value).suffix in (".yaml", ".yml", ".json") and not Path(value).expanduser().exists()
-    return f"there is no file {value}" if is_missing else ""
+    return (bases and class_mistake(value, bases, len(bases) == len(leaves))) or (
+        f"expected {_describe(leaves)}{suggest_class(value) if bases and value != 'null' else ''}, not {value}"
+    )
 
 
 def _describe(leaves: list[Any]) -> str:
@@ -287,25 +256,25 @@ def _options_of(group: str, known: Sequence[str]) -> list[str]:
 def _given(args: Sequence[str], owners: set[str]) -> list[str]:
     """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
     contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
-    found = [option for content in contents for option in _flat(content, owners)]
+    options = [option for content in contents for option in _flat(content, owners)]
     for arg in (arg for arg in args if arg.startswith("--")):
         name, _, value = arg.removeprefix("--").partition("=")
         mapping = read_yaml(value, is_file=False) if value.startswith("{") else None
-        found += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
-    return found
+        options += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
+    return options
 
 
 def _with_others(mistake: OptionMistake, options: Sequence[str]) -> OptionMistake:
     """Return a mistake of an unknown option with all others that its class, or the command, does not know either."""
     around, inside = mistake.name.removesuffix(mistake.own), list[str]()
-    for given in (option.partition("=")[0].replace(".init_args.", ".") for option in options):
-        if around and given in (around.rstrip("."), f"{around}class_path"):
+    for option_name in (option.partition("=")[0].replace(".init_args.", ".") for option in options):
+        if around and option_name in (around.rstrip("."), f"{around}class_path"):
             # The options of a class that was chosen before are dropped.
             inside = []
-        elif given.startswith(around):
-            inside.append(given.removeprefix(around))
-    known = {*_beginnings(mistake.options), *BESIDE}
-    unknown = [name for name in _beginnings(inside) if name and name not in known]
+        elif option_name.startswith(around):
+            inside.append(option_name.removeprefix(around))
+    known_names = {*_beginnings(mistake.options), *BESIDE}
+    unknown = [name for name in _beginnings(inside) if name and name not in known_names]
     if len(unknown) < 2:
         return mistake
     closest = [f"{around}{close}" for name in unknown if (close := _closest(name, mistake.options))]
@@ -315,12 +284,8 @@ def _with_others(mistake: OptionMistake, options: Sequence[str]) -> OptionMistak
 
 def _closest(name: str, known: Sequence[str]) -> str:
     """Return the known option whose name is closest; empty if none is close."""
-    first, dot, rest = name.partition(".")
-    starts = [option for option in known if option.startswith(name)]
-    beginnings = {option.partition(".")[0] for option in known}
-    whole = {*known, *(() if dot else beginnings)}
-    close = difflib.get_close_matches(name, whole, n=1) or starts[: len(starts) == 1]
-    close = close or [f"{start}{dot}{rest}" for start in difflib.get_close_matches(first, beginnings, n=1)]
+    options = known if "." in name else {*known, *_beginnings(known)}
+    close = difflib.get_close_matches(name, options, n=1)
     return close[0] if close and close[0] != name else ""
 
 

@@ -78,16 +78,3 @@ def run_block(shell: Shell, server: Server, checkout: Path, block: Block) -> Non
 def run(shell: Shell, command: str) -> None:
     code, printed = shell.run(command)
     assert code == 0, f"{command}\n{printed[-3000:]}"
-
-
-def test_a_comment_before_a_block_says_whether_it_runs(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "```bash\none \\\n  two\n\nthree\n```\n<!-- not run: needs a GPU -->\n```bash\nfour\n```\n\n"
-        "<!-- file: a/b.py -->\n```python\nimport os\n```\n"
-    )
-    first, second, third = blocks(page)
-    assert first == Block("bash", "one \\\n  two\n\nthree\n", None, None)
-    assert first.commands() == ["one    two", "three"]
-    assert (second.reason, second.file) == ("needs a GPU", None)
-    assert (third.language, third.reason, third.file) == ("python", None, "a/b.py")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 import headstart
 from headstart.output.import_paths import OWN
@@ -44,17 +43,6 @@ def test_oldest_versions_are_the_bounds_of_the_project() -> None:
     assert dict(line.split("==") for line in load_file(".ci/oldest.py").oldest()) == bounds
 
 
-def test_pinned_versions_are_supported() -> None:
-    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
-    normal = {name.lower().replace("_", "-"): version for name, version in pinned.items()}
-    extras = PROJECT["project"]["optional-dependencies"]
-    dev = [Requirement(each) for each in extras["dev"]]
-    named = [Requirement(each) for requirement in dev for extra in requirement.extras for each in extras[extra]]
-    needed = [Requirement(each) for each in PROJECT["project"]["dependencies"]] + dev + named
-    for requirement in (each for each in needed if each.name != "headstart"):
-        assert Version(normal[requirement.name.lower().replace("_", "-")]) in requirement.specifier
-
-
 def test_workflows_do_what_anyone_can_do_and_ask_for_little() -> None:
     contents = [yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yaml")]
     assert [content["permissions"] for content in contents] == [{"contents": "read"}] * len(contents)
@@ -62,18 +50,6 @@ def test_workflows_do_what_anyone_can_do_and_ask_for_little() -> None:
     commands = [step["run"] for step in steps if "run" in step]
     called = {word for command in commands if command.startswith(".ci/run") for word in command.split()[1:]}
     assert called == {"test", "lint", "docs", "demo", "readme", "wheel", "slow", "container", "release"}
-
-
-def test_tested_versions_of_python() -> None:
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())["jobs"]
-    matrix = jobs["test"]["strategy"]["matrix"]["include"]
-    setup = next(step for step in jobs["newest"]["steps"] if "setup-python" in step.get("uses", ""))
-    versions = {Version(entry["python"]) for entry in matrix} | {Version(setup["with"]["python-version"])}
-    assert f">={min(versions)}" == PROJECT["project"]["requires-python"]
-    named = [name.rpartition(" ")[2] for name in PROJECT["project"]["classifiers"] if ":: Python :: 3." in name]
-    assert sorted(map(Version, named)) == sorted(versions)
-    constraints = {entry["versions"]: entry["constraints"] for entry in matrix}
-    assert constraints == {"pinned": "constraints.txt", "oldest": "oldest.txt"}
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
@@ -96,11 +72,9 @@ def test_release_notes_are_the_section_of_the_version(tmp_path: Path) -> None:
     version, citation, changelog = (tmp_path / name for name in ("__init__.py", "CITATION.cff", "CHANGELOG.md"))
     version.write_text('__version__ = "1.2.0"\n')
     citation.write_text("version: 1.2.0\ndate-released: 2027-01-02\n")
-    changelog.write_text("# Changelog\n\n## [1.2.0] - 2027-01-02\n\n- this\n\n## [1.1.0] - 2026-01-02\n\n- before\n")
-    assert notes("v1.2.0", tmp_path) == "- this\n"
+    changelog.write_text("# Changelog\n\n## [1.2.0] - 2027-01-03\n\n- this\n")
     with pytest.raises(ValueError, match=r"tag: v1.3.0 does not match version 1.2.0 of __init__.py; use v1.2.0"):
         notes("v1.3.0", tmp_path)
-    changelog.write_text(changelog.read_text().replace("2027-01-02", "2027-01-03"))
     with pytest.raises(ValueError, match=r"1.2.0 is of 2027-01-03, and of 2027-01-02 in CITATION.cff"):
         notes("v1.2.0", tmp_path)
     changelog.write_text(changelog.read_text().replace("[1.2.0]", "[1.3.0]"))

@@ -11,7 +11,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROW = re.compile(r"\| `(\w+)` \| .* \|(.*)\|")
-LARGEST_SHARE = 0.27
 # Functions on these ways that Lightning or Python calls, or the portal's worker, which looks for work.
 BY_OTHERS = ("validation_step", "on_validation_end", "claim", "check_submission", "score", "finish", "__init__")
 MOST_FILES = 20
@@ -121,15 +120,6 @@ def test_ways_through_the_rooms_are_those_of_the_page() -> None:
             callers = [(ROOT / each).read_text() for each, _ in steps[:index]]
             is_called = any(re.search(rf"\b{function}\b(?<!def {function})", each) for each in callers)
             assert index == 0 or is_called or function in BY_OTHERS, (file, function)
-
-
-def test_no_room_outgrows_the_house() -> None:
-    lines: dict[str, int] = {}
-    for path in source_files():
-        top = path.relative_to(ROOT).parts[0]
-        lines[top] = lines.get(top, 0) + len(path.read_text().splitlines())
-    largest = max(lines, key=lambda top: lines[top])
-    assert lines[largest] < LARGEST_SHARE * sum(lines.values()), f"{largest}: {lines[largest]} of {sum(lines.values())}"
 
 
 def test_no_folder_has_too_many_files() -> None:

@@ -10,14 +10,11 @@ import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from headstart.cli.command_line import run_command
 from headstart.cli.commands import COMMAND_BY_NAME
-from headstart.tests.material.browsers import needs_chromium, open_browser
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -83,34 +80,6 @@ def test_pages_load_nothing_from_another_host(site: Path) -> None:
     assert (site / "search" / "search_index.js").read_text().startswith("var __index = {")
 
 
-@pytest.mark.slow
-@needs_chromium
-def test_search_works_without_a_server(site: Path) -> None:
-    with open_browser() as browser:
-        page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "index.html").as_uri())
-        page.locator("input.md-search__input").fill("HeadstartClassifier")
-        page.locator(".md-search-result__link").first.wait_for(state="attached", timeout=60_000)
-        found = page.locator(".md-search-result__link").first.get_attribute("href")
-    assert "headstart.estimators" in str(found)
-    assert {url for url in asked if not url.startswith(("file:", "about:", "data:", "blob:"))} == set()
-
-
-def test_broken_links_fail_the_build(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "index.md").write_text("# Home\n\n[a](none.md) [b](other.md#nowhere) [c](#missing) [d](other.md#there)\n")
-    (docs / "other.md").write_text("# Other\n\n## There\n")
-    changes: dict[str, Any] = {"docs_dir": str(docs), "hooks": [], "plugins": [], "extra": {}, "extra_css": []}
-    changes |= {"INHERIT": str(ROOT / "mkdocs.yml"), "nav": [{"Home": "index.md"}, {"Other": "other.md"}]}
-    (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump({**changes, "exclude_docs": ""}))
-    process = build("--strict", f"--config-file={tmp_path / 'mkdocs.yml'}", f"--site-dir={tmp_path / 'site'}")
-    assert process.returncode
-    assert [part in process.stderr for part in ("'none.md'", "#nowhere", "#missing", "#there")] == [True] * 3 + [False]
-
-
 def test_a_link_out_of_the_pages_leads_to_the_repository() -> None:
     links = importlib.import_module("headstart.docs.hooks.links")
     warnings: list[str] = []
@@ -123,11 +92,3 @@ def test_a_link_out_of_the_pages_leads_to_the_repository() -> None:
     )
     assert shown.endswith("[g](../x)\n```")
     assert warnings == ["page.md links to ../none.md, which does not exist"]
-
-
-def test_lists_and_tables_are_those_of_github() -> None:
-    links = importlib.import_module("headstart.docs.hooks.links")
-    assert links.as_on_github("Text:\n- one\n- two\n") == "Text:\n\n- one\n- two\n"
-    assert links.as_on_github("- one\n- two\n") == "- one\n- two\n"
-    assert links.as_on_github("| `a \\| b` | c \\| d |") == "| `a | b` | c \\| d |"
-    assert links.as_on_github("```text\na\n- b\n```") == "```text\na\n- b\n```"

@@ -1,4 +1,4 @@
-"""Pages as GitHub shows them: links that leave docs/ lead to the repository, and lists and tables are the same."""
+"""Links of the pages as GitHub has them: those that leave docs/ lead to the repository."""
 
 import re
 from collections.abc import Callable
@@ -8,27 +8,6 @@ from posixpath import normpath
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()(?![a-z]+:|#)([^)#\s]+)([^)]*\))")
-
-# A list right after a paragraph, and an escaped bar in a table's code: Python-Markdown reads both otherwise.
-LIST = re.compile(r"^((?!#|\||>|[-*] |\d+\. |\s).+\n)(?=[-*] |1\. )", re.MULTILINE)
-BAR = re.compile(r"`[^`\n]*`")
-
-
-def as_on_github(text: str) -> str:
-    """Return a page's text so that MkDocs shows what GitHub does.
-
-    Args:
-        text: The page, in Markdown.
-    """
-    parts = FENCE.split(text)
-    return "".join(part if part.startswith("```") else _unescaped(LIST.sub(r"\1\n", part)) for part in parts)
-
-
-def _unescaped(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join(
-        BAR.sub(lambda match: match[0].replace("\\|", "|"), line) if line.startswith("|") else line for line in lines
-    )
 
 
 def outward(text: str, page: str, repository: str, warn: Callable[[str], None]) -> str:

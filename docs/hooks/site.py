@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from headstart.docs.hooks.links import ROOT, as_on_github, outward
+from headstart.docs.hooks.links import ROOT, outward
 from headstart.docs.hooks.notebook_pages import notebook_page
 from headstart.docs.hooks.reference_pages import COMMAND_FOLDER, PYTHON_FOLDER, command_pages, python_pages
 
@@ -57,8 +57,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite the links that leave docs/, and what GitHub reads otherwise."""
-    return outward(as_on_github(markdown), page.file.src_uri, URLS["Repository"], _log.warning)
+    """Rewrite the links that leave docs/."""
+    return outward(markdown, page.file.src_uri, URLS["Repository"], _log.warning)
 
 
 @cache

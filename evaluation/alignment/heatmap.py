@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.output.figures import INK, drawing, fold, make_legible, shorten
+from headstart.output.figures import INK, drawing, fold, shorten
 
 MOST_WITH_VALUES = 15
 
@@ -56,7 +56,6 @@ def plot_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
 
-    make_legible(figure)
     _fit(figure)
     return figure
 

@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.over_settings import choose_comparable, common_methods, describe_variety
 from headstart.evaluation.leaderboard.scores import ties
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import Budget, LeaderboardOptions, is_balanced, requested_budgets
 from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.learning_curve_area import learning_curve_area
+from headstart.metrics.sample_efficiency.curves import learning_curve_area
 from headstart.metrics.sample_efficiency.resolution import compare_all_pairs
 from headstart.metrics.sample_efficiency.scores import finite_ends, mean_of_means, t_interval
 from headstart.output.errors import UserError
@@ -41,12 +40,12 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
     Raises:
         UserError: Labels per class are requested, and no stream is balanced.
     """
-    if options.per_class and not any(is_balanced(each.protocol) for each in settings):
+    if options.per_class and not any(is_balanced(setting.protocol) for setting in settings):
         raise UserError(
             "per_class: no stream is balanced over the classes; run headstart train with --data.order=balanced, or "
             "give numbers of labels with --at"
         )
-    return [_find(each, options) for each in settings]
+    return [_find(setting, options) for setting in settings]
 
 
 def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
@@ -71,21 +70,16 @@ def missing_budgets(setting: Setting, budgets: Budgets, options: LeaderboardOpti
     if options.per_class and not is_balanced(setting.protocol):
         remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
 
-    # Budgets of which the same methods lack the accuracy are named together.
-    lacking = grouped(
-        (tuple(name for name in setting.names if name not in accuracies.get(budget, {})), str(budget.labels))
+    lacking = [
+        str(budget.labels)
         for budget in requested_budgets(setting.protocol, options)
-    )
-    listed = "; ".join(
-        f"{', '.join(labels)}" + (f" ({', '.join(methods)})" if len(methods) < len(setting.names) else "")
-        for methods, labels in lacking.items()
-        if methods
-    )
-    if listed:
+        if set(setting.names) - accuracies.get(budget, {}).keys()
+    ]
+    if lacking:
         why = f"traces end before, or have no evaluation there. {REMEDY}"
         if curves.is_lazy:
             why = "evaluations were left out; run with --criterion.evaluation=every"
-        remarks.append(f"No accuracy at {listed} labels: {why}.")
+        remarks.append(f"No accuracy of all methods at {', '.join(lacking)} labels: {why}.")
     return remarks
 
 
@@ -151,28 +145,28 @@ def describe_budgets_over_settings(
         Best methods first, by the area under the learning curve or else the largest budget. None if no budget is
         reached in all settings.
     """
-    chosen, remarks = choose_comparable(settings)
-    if not chosen:
+    comparable, remarks = choose_comparable(settings)
+    if not comparable:
         return None
 
-    methods, more = common_methods(chosen)
+    methods, more = common_methods(comparable)
     of = {setting.name: each for setting, each in zip(settings, budgets, strict=True)}
-    own = [of[each.name] for each in chosen]
+    tables = [of[setting.name] for setting in comparable]
 
     entries: dict[str, list[dict[str, Any]]] = {name: [] for name in methods}
     for kind, numbers in (("per_class", options.per_class), ("labels", options.at)):
         for number in sorted(numbers):
-            at = [next((v for b, v in each.accuracies.items() if getattr(b, kind) == number), {}) for each in own]
+            at = [next((v for b, v in table.accuracies.items() if getattr(b, kind) == number), {}) for table in tables]
             for name, scores in _means_over_settings(at, methods, "accuracy").items():
                 entries[name].append({"labels": None, "per_class": None, kind: number, **scores})
-    areas = _means_over_settings([each.areas for each in own], methods, "area")
+    areas = _means_over_settings([table.areas for table in tables], methods, "area")
     if not any(entries.values()):
         return None
 
     score = {name: areas[name]["area"] if areas else each[-1]["accuracy"] for name, each in entries.items()}
     return {
-        "of": describe_variety(chosen),
-        "settings": [each.name for each in chosen],
+        "of": describe_variety(comparable),
+        "settings": [setting.name for setting in comparable],
         "remarks": [*remarks, *more],
         "methods": [
             {"name": name, "budgets": entries[name], "learning_curve_area": areas.get(name)}

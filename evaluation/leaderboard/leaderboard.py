@@ -13,13 +13,12 @@ from headstart.evaluation.leaderboard.budgets import (
     find_budgets,
     missing_budgets,
 )
-from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
 from headstart.evaluation.leaderboard.scores import compare_methods, describe_setting
-from headstart.evaluation.leaderboard.settings import Setting
-from headstart.evaluation.leaderboard.variants import remark_on_variants
+from headstart.evaluation.leaderboard.settings import Setting, remark_on_variants
+from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
@@ -96,7 +95,7 @@ def rank_settings(
     budgets = find_budgets(settings, options)
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
-        grids, described = [read_grid(each) for each in settings], []
+        grids, described = [read_grid(setting) for setting in settings], []
         for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
             entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
             described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
@@ -104,7 +103,7 @@ def rank_settings(
         over_settings, remarks = describe_over_settings(settings)
         stability = describe_setup_stability(settings, grids)
 
-    criteria = [each.curves.criterion for each in settings]
+    criteria = [setting.curves.criterion for setting in settings]
     return {
         "schema": SCHEMA,
         "warnings": _collect_warnings(settings),

@@ -24,41 +24,41 @@ SAME, MANY_AT_AN_END = 0.005, 0.5
 
 def restricted_frame(settings: Sequence[Setting], methods: Sequence[str]) -> pd.DataFrame:
     """Return samples to criterion cut at the limit: a line for each setting and ordering, a column for each method."""
-    values = [each.restricted[[each.names.index(name) for name in methods]].T for each in settings]
-    names = np.repeat([each.name for each in settings], [len(each) for each in values])
+    values = [setting.restricted[[setting.names.index(name) for name in methods]].T for setting in settings]
+    names = np.repeat([setting.name for setting in settings], [len(table) for table in values])
     return pd.DataFrame(np.concatenate(values), pd.Index(names, name="setting"), [*methods])
 
 
 def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] | None, list[str]]:
     """Return `over_settings` as it stands in `leaderboard.json`, or None with remarks on the reason."""
-    chosen, remarks = choose_comparable(settings)
-    if not chosen:
+    comparable, remarks = choose_comparable(settings)
+    if not comparable:
         return None, remarks
 
-    methods, more = common_methods(chosen)
+    methods, more = common_methods(comparable)
     remarks += more
-    if len(chosen) < 2 or len(methods) < 2:
-        counts = f"number of settings: {len(chosen)}, of common methods: {len(methods)}"
+    if len(comparable) < 2 or len(methods) < 2:
+        counts = f"number of settings: {len(comparable)}, of common methods: {len(methods)}"
         return None, [*remarks, f"Settings are not compared: this needs two with two common methods ({counts})."]
 
-    by_setting = restricted_frame(chosen, methods).groupby(level="setting", sort=False)
+    by_setting = restricted_frame(comparable, methods).groupby(level="setting", sort=False)
     values = [np.ascontiguousarray(own.to_numpy().T) for _, own in by_setting]
-    remarks += _warn_of_ends(chosen, values)
-    resamples = aggregates.bootstrap_counts([each.shape[1] for each in values])
+    remarks += _warn_of_ends(comparable, values)
+    resamples = aggregates.bootstrap_counts([table.shape[1] for table in values])
     means, ends = relative_interquartile_means(values, resamples)
 
     if max(np.ptp(means), np.nanmax(np.abs(ends - means), initial=0)) < SAME:
         return None, [*remarks, "Nothing is compared over settings: all methods are equal in most orderings."]
 
     order, ranks = np.argsort(means, kind="stable").tolist(), by_setting.mean().rank(axis=1)
-    data_sets = pd.Index([values_of(each.protocol, DATA_SET) for each in chosen])
+    data_sets = pd.Index([values_of(setting.protocol, DATA_SET) for setting in comparable])
     # Settings of one data set are alike and count as one; if there is only one data set, each setting counts.
     of_units = ranks.groupby(data_sets.factorize()[0]).mean() if data_sets.nunique() > 1 else ranks
 
     entries = [
         {
             "name": methods[index],
-            "tuned": any(each.tuned.get(methods[index]) == TUNED for each in chosen),
+            "tuned": any(setting.tuned.get(methods[index]) == TUNED for setting in comparable),
             "interquartile_mean": float(means[index]),
             "interquartile_mean_interval": finite_ends(ends[:, index]),
             "mean_rank": float(of_units[methods[index]].mean()),
@@ -69,11 +69,11 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     ]
 
     return {
-        "settings": [each.name for each in chosen],
-        "of": describe_variety(chosen),
+        "settings": [setting.name for setting in comparable],
+        "of": describe_variety(comparable),
         "remarks": remarks,
         "methods": entries,
-        "probability_of_improvement": _improvements([methods[at] for at in order], [each[order] for each in values]),
+        "probability_of_improvement": _improvements([methods[at] for at in order], [table[order] for table in values]),
     }, []
 
 
@@ -96,8 +96,8 @@ def _warn_of_ends(settings: Sequence[Setting], values: Sequence[Floats]) -> list
 
 def describe_variety(settings: Sequence[Setting]) -> str:
     """Return the numbers of settings, data sets and networks."""
-    data_sets = {values_of(each.protocol, DATA_SET) for each in settings}
-    networks = {values_of(each.protocol, NETWORK) for each in settings}
+    data_sets = {values_of(setting.protocol, DATA_SET) for setting in settings}
+    networks = {values_of(setting.protocol, NETWORK) for setting in settings}
     counts = {"data set": len(data_sets), "network": len(networks)}
     listed = ", ".join(f"{count} {noun}{'s' * (count > 1)}" for noun, count in counts.items())
     return f"{len(settings)} setting{'s' * (len(settings) > 1)} ({listed})"
@@ -108,22 +108,22 @@ def choose_comparable(settings: Sequence[Setting]) -> tuple[list[Setting], list[
 
     Where most settings would be left out, as in a sweep over batch sizes, none is chosen.
     """
-    chosen, kind = one_of_each(settings, OVER)
-    if settings and 2 * len(chosen) <= len(settings):
-        few = f"{len(settings)} settings are of only {len(chosen)} pair{'s' * (len(chosen) > 1)} of "
+    comparable, kind = one_of_each(settings, OVER)
+    if settings and 2 * len(comparable) <= len(settings):
+        few = f"{len(settings)} settings are of only {len(comparable)} pair{'s' * (len(comparable) > 1)} of "
         few += "a data set and a network"
-        keys = ", ".join(differing_within([each.protocol for each in settings], OVER))
+        keys = ", ".join(differing_within([setting.protocol for setting in settings], OVER))
         return [], [f"Nothing is compared over settings: {few}, and differ in {keys}. --where chooses among them."]
 
-    names, remarks = {each.name for each in chosen}, []
-    left_out = [each.name for each in settings if each.name not in names]
+    names, remarks = {setting.name for setting in comparable}, []
+    left_out = [setting.name for setting in settings if setting.name not in names]
     if left_out:
         others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
         remarks.append(f"Over settings of {kind}; {others}. --where chooses them.")
-    choices = [{key: each.protocol.get(key) for key in CHOICES} for each in chosen]
+    choices = [{key: setting.protocol.get(key) for key in CHOICES} for setting in comparable]
     differing = ", ".join(f"{key} ({values})" for key, values in describe_differences(choices).items())
     remarks += [f"The settings differ also in {differing}."] * bool(differing)
-    return chosen, remarks
+    return comparable, remarks
 
 
 def one_of_each(settings: Sequence[Setting], keys: Sequence[str]) -> tuple[list[Setting], str]:
@@ -139,28 +139,28 @@ def one_of_each(settings: Sequence[Setting], keys: Sequence[str]) -> tuple[list[
     Returns:
         The chosen settings, and a description of the kind.
     """
-    groups = grouped((values_of(each.protocol, keys), each) for each in settings)
-    differing = differing_within([each.protocol for each in settings], keys)
-    kinds = {each.name: values_of(each.protocol, differing) for each in settings}
-    in_groups = Counter(kinds[each.name] for group in groups.values() if len(group) > 1 for each in group)
+    groups = grouped((values_of(setting.protocol, keys), setting) for setting in settings)
+    differing = differing_within([setting.protocol for setting in settings], keys)
+    kinds = {setting.name: values_of(setting.protocol, differing) for setting in settings}
+    in_groups = Counter(kinds[setting.name] for group in groups.values() if len(group) > 1 for setting in group)
     in_all = Counter(kinds.values())
     frequent = max(in_groups, key=lambda kind: (in_groups[kind], in_all[kind]), default=())
 
-    chosen, without = [], []
+    representatives, without = [], []
     for group in groups.values():
-        of_kind = [each for each in group if kinds[each.name] == frequent]
-        chosen.append((of_kind or group)[0])
+        of_kind = [setting for setting in group if kinds[setting.name] == frequent]
+        representatives.append((of_kind or group)[0])
         without += [group[0].name] * (len(group) > 1 and not of_kind)
     described = ", ".join(f"{key} {value}" for key, value in zip(differing, frequent, strict=True)) or "one stream each"
-    return chosen, described + f" (where there is none such, of {'; '.join(without)})" * bool(without)
+    return representatives, described + f" (where there is none such, of {'; '.join(without)})" * bool(without)
 
 
 def common_methods(settings: Sequence[Setting]) -> tuple[list[str], list[str]]:
     """Return the methods that are in all settings, and the same in all, with remarks on the others."""
     common, missing, changed = [], [], []
-    for name in dict.fromkeys(name for each in settings for name in each.names):
+    for name in dict.fromkeys(name for setting in settings for name in setting.names):
         # Data sets may have limits of their own.
-        kinds = [{**each.method_keys[name], "max_samples": None} for each in settings if name in each.names]
+        kinds = [{**setting.method_keys[name], "max_samples": None} for setting in settings if name in setting.names]
         if len(kinds) < len(settings):
             missing.append(name)
         elif any(kind != kinds[0] for kind in kinds):
@@ -188,8 +188,8 @@ def relative_interquartile_means(
     Returns:
         The means, `[methods]`, and the ends of their intervals, `[2, methods]`.
     """
-    logarithms = [np.log(each) - np.log(each).mean(0) for each in values]
-    once = np.ones((1, sum(each.shape[1] for each in values)), np.uint8)
+    logarithms = [np.log(table) - np.log(table).mean(0) for table in values]
+    once = np.ones((1, sum(table.shape[1] for table in values)), np.uint8)
     [means] = np.exp(aggregates.interquartile_means(logarithms, [once]))
     return means, _ends(
         aggregates.percentile_interval(np.exp(aggregates.interquartile_means(logarithms, resamples))), values
@@ -198,7 +198,7 @@ def relative_interquartile_means(
 
 def _ends(ends: Floats, values: Sequence[Floats]) -> Floats:
     """Return the ends of intervals over orderings; NaN if a setting has a single ordering."""
-    has_single = any(each.shape[1] < 2 for each in values)
+    has_single = any(table.shape[1] < 2 for table in values)
     return ends * (np.nan if has_single else 1)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, pool_seeds
-from headstart.evaluation.leaderboard.variants import name_variants
+from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, name_variants, pool_seeds
 from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,
@@ -51,7 +50,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     """
     folders, left_out, groups = _find_folders(patterns), LeftOut(), dict[str, list[Run]]()
     ledgers = [folder for folder in folders if is_ledger(folder)]
-    for folder in (each for each in folders if each not in ledgers):
+    for folder in (folder for folder in folders if folder not in ledgers):
         try:
             run = read_run(folder)
         except UserError as error:
@@ -66,14 +65,14 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
         _add_ledger(groups, folder, options)
 
     protocols = {key: _protocol(runs[0]) for key, runs in groups.items()}
-    chosen = select_where(protocols, options.where)
+    selected = select_where(protocols, options.where)
     if left_out and not groups:
         raise UserError(left_out[0]["reason"])
-    if not chosen:
+    if not selected:
         raise UserError("where: no setting has these values" if options.where else "runs: there is no finished trace")
 
     settings, unscored = [], []
-    for (key, protocol), name in zip(chosen.items(), name_settings(list(chosen.values())), strict=True):
+    for (key, protocol), name in zip(selected.items(), name_settings(list(selected.values())), strict=True):
         try:
             settings.append(_build(name, protocol, groups[key], options))
         except UserError as error:
@@ -83,7 +82,7 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
         raise UserError(unscored[0]["reason"])
     _require_named(settings, options)
     settings = pool_seeds(settings)
-    names = name_settings([each.protocol for each in settings])
+    names = name_settings([setting.protocol for setting in settings])
     settings = [replace(each, name=name) for each, name in zip(settings, names, strict=True)]
     return settings, [*left_out, *unscored]
 
@@ -104,7 +103,7 @@ def _find_folders(patterns: Sequence[str]) -> list[Path]:
                 inner.clear()
                 folders[Path(path)] = None
             # Hidden folders belong to commands, such as the runs that a sweep is receiving.
-            inner[:] = sorted(each for each in inner if not each.startswith("."))
+            inner[:] = sorted(name for name in inner if not name.startswith("."))
 
     if not folders:
         names = ", ".join(map(repr, patterns))
@@ -165,7 +164,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceO
     methods, lacking = curves.methods, []
     if options.methods is None:
         lacking = [each for each in _lacking(curves, measured) if each != baseline]
-        methods = [each for each in methods if each not in lacking]
+        methods = [method for method in methods if method not in lacking]
     else:
         named = [find_method(methods, method_keys, each, "methods") for each in options.methods]
         methods = [*dict.fromkeys([*([baseline] if baseline else []), *named])]
@@ -185,7 +184,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceO
 
     tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
     marked = {method: TUNED for each in tuned if (method := _find(methods, method_keys, each)) is not None}
-    warnings = [f"{each}, {consequence}." for each in cut_off]
+    warnings = [f"{run}, {consequence}." for run in cut_off]
     warnings += warnings_of(runs, methods)
     if protocol.get("largest_class", 0) >= required_correct(limited.threshold, limited.all_correct):
         warnings.append("Always predicting the largest class meets the threshold, so the results mean nothing.")
@@ -228,7 +227,7 @@ def _require_named(settings: Sequence[Setting], options: TraceOptions) -> None:
     data_sets = list(dict.fromkeys(str(setting.protocol["dataset"]) for setting in settings))
     for name, chosen_on in options.tuned.items():
         if not set(chosen_on).intersection(data_sets):
-            named, known = (", ".join(map(repr, names)) for names in (chosen_on, data_sets))
-            raise UserError(f"tuned.{name}: {named} is none of the data sets {known}")
+            named, existing = (", ".join(map(repr, names)) for names in (chosen_on, data_sets))
+            raise UserError(f"tuned.{name}: {named} is none of the data sets {existing}")
         if name not in methods and not any(setting.tuned for setting in settings):
             raise UserError(f"tuned: {name!r} is none of {', '.join(methods)}")

@@ -120,12 +120,12 @@ def _of_settings(settings: Sequence[Setting], means: Floats, part: str) -> Ranki
     """Return the rankings of settings that differ in one part alone."""
     varied, compared = PARTS[part], settings
     keys = dict.fromkeys((*chain(*PARTS.values()), *CHOICES))
-    keys |= dict.fromkeys(differing_within([each.protocol for each in settings], list(keys)))
+    keys |= dict.fromkeys(differing_within([setting.protocol for setting in settings], list(keys)))
     if varied == DATA_SET:
         keys = dict.fromkeys(key for key in keys if key not in OWN)
         compared, _ = one_of_each(settings, list(keys))
-    fixed, chosen = [key for key in keys if key not in varied], {each.name for each in compared}
-    rows = [index for index, each in enumerate(settings) if each.name in chosen]
+    fixed, compared_names = [key for key in keys if key not in varied], {setting.name for setting in compared}
+    rows = [index for index, each in enumerate(settings) if each.name in compared_names]
     groups, units = (
         pd.MultiIndex.from_tuples([values_of(settings[row].protocol, of) for row in rows]) for of in (fixed, varied)
     )
@@ -186,5 +186,5 @@ def _agreements(vectors: Floats, defined: Flags, groups: Indices, count: int) ->
 
 def _mean(means: Floats) -> float | None:
     """Return the unweighted mean over groups; None where no group has a pair."""
-    known = means[np.isfinite(means)]
-    return float(known.sum()) / len(known) if len(known) else None
+    defined = means[np.isfinite(means)]
+    return float(defined.sum()) / len(defined) if len(defined) else None

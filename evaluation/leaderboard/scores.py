@@ -38,7 +38,7 @@ class Tests(NamedTuple):
 
 def compare_methods(settings: Sequence[Setting]) -> list[Tests]:
     """Test the differences between the methods of each setting; settings of as many orderings share their draws."""
-    tables = [each.restricted for each in settings]
+    tables = [setting.restricted for setting in settings]
     all_pairs = resolution.compare_all_pairs(tables)
     neighbours = [np.diff(table, axis=0).T for table in tables]
     both = [np.hstack([own, _from_baseline(each)]) for own, each in zip(neighbours, settings, strict=True)]
@@ -71,9 +71,9 @@ def _by_columns(function: Callable[..., Sequence[Any]], *arguments: Sequence[Flo
     for indices in grouped((len(each), index) for index, each in enumerate(columns)).values():
         for start in range(0, len(indices), AT_ONCE):
             some = indices[start : start + AT_ONCE]
-            found = iter(function(*(np.concatenate([each[index] for index in some], axis=-1) for each in arguments)))
+            values = iter(function(*(np.concatenate([each[index] for index in some], axis=-1) for each in arguments)))
             for index in some:
-                results[index] = [*islice(found, columns[index].shape[1])]
+                results[index] = [*islice(values, columns[index].shape[1])]
     return results
 
 

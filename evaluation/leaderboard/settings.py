@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.protocol_differences import distinguishing_keys, show
+from headstart.evaluation.protocol_differences import distinguish_methods, distinguishing_keys, show
 from headstart.evaluation.runs import Run, join
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -17,6 +17,7 @@ from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.store.json_digest import digest_of
 
 STREAM = "stream_sha256"
+HYPERPARAMETERS, CODE = "hyperparameters", "code"
 # Keys that follow from the seed. Random weights of several seeds are several networks.
 SEEDED = ("seed", STREAM, "validation_photos_sha256")
 # Data sets are identified by their photos, because folders of one name may hold others.
@@ -122,7 +123,7 @@ def pool_seeds(settings: Sequence[Setting]) -> list[Setting]:
         others = [setting.baseline, setting.curves.all_correct]
         return digest_of({"protocol": _without_seed(setting.protocol), "methods": keys, "others": others})
 
-    groups = grouped((shared(each), each) for each in settings)
+    groups = grouped((shared(setting), setting) for setting in settings)
     return [_pool(group) if len(group) > 1 else group[0] for group in groups.values()]
 
 
@@ -137,16 +138,75 @@ def _pool(settings: Sequence[Setting]) -> Setting:
         start, end = end, end + len(each.curves.orderings)
         # Orderings of one number are others for another seed.
         parts.append((Path(), replace(each.curves.select(first.curves.methods), orderings=np.arange(start, end))))
-    orderings = np.concatenate([each.curves.orderings for each in settings])
-    curves = replace(join(parts, min(each.curves.limit for each in settings)), orderings=orderings)
+    orderings = np.concatenate([setting.curves.orderings for setting in settings])
+    curves = replace(join(parts, min(setting.curves.limit for setting in settings)), orderings=orderings)
 
-    seeds = ", ".join(str(each.protocol["seed"]) for each in settings)
+    seeds = ", ".join(str(setting.protocol["seed"]) for setting in settings)
     remarks = [f"The orderings of the seeds {seeds} are pooled.", *(line for each in settings for line in each.remarks)]
     return replace(
         first,
         protocol={**_without_seed(first.protocol), "seed": seeds},
         curves=curves,
-        runs=[run for each in settings for run in each.runs],
+        runs=[run for setting in settings for run in setting.runs],
         remarks=[*dict.fromkeys(remarks)],
-        warnings=[*dict.fromkeys(line for each in settings for line in each.warnings)],
+        warnings=[*dict.fromkeys(line for setting in settings for line in setting.warnings)],
     )
+
+
+def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
+    """Add hyperparameters to the names of methods where runs of one setting differ in these alone.
+
+    A variant has the same name in all settings. Methods that also differ in their code keep their name: they are other
+    versions, not variants.
+
+    Args:
+        settings: The runs of each setting.
+    """
+    kinds: dict[str, dict[str, Any]] = {}
+    varied: dict[str, None] = {}
+    for runs in settings.values():
+        named = [(name, run.describe(name)) for run in runs for name in run.curves.methods]
+        for name, same in grouped(named).items():
+            variants = {digest_of(each[HYPERPARAMETERS]): each[HYPERPARAMETERS] for each in same}
+            kinds.setdefault(name, {}).update(variants)
+            if len(variants) > 1 and _are_alike_otherwise(same):
+                varied[name] = None
+
+    names = {name: distinguish_methods(name, kinds[name]) for name in varied}
+    return {key: [_rename(run, names) if names else run for run in runs] for key, runs in settings.items()}
+
+
+def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
+    modules = set.intersection(*(set(document.get(CODE) or {}) for document in documents))
+    shared = [{module: (document.get(CODE) or {})[module] for module in sorted(modules)} for document in documents]
+    others = [{**each, HYPERPARAMETERS: None, CODE: its} for each, its in zip(documents, shared, strict=True)]
+    return all(each == others[0] for each in others)
+
+
+def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
+    """Rename the methods of a run."""
+    new = {
+        name: names[name][digest_of(run.describe(name)[HYPERPARAMETERS])] if name in names else name
+        for name in run.curves.methods
+    }
+    methods = {new.get(name, name): each for name, each in run.document.get("methods", {}).items()}
+    return replace(
+        run,
+        curves=replace(run.curves, methods=list(new.values())),
+        document={**run.document, "methods": methods},
+    )
+
+
+def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
+    """Return remarks on methods of one class: to take the best of them is to choose on these photos."""
+    variants: dict[tuple[str, ...], None] = {}
+    for setting in settings:
+        named_keys = [(name, setting.method_keys[name]) for name in setting.curves.methods]
+        same = grouped((its["class"], name) for name, its in named_keys if its.get("class"))
+        variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
+    return [
+        f"{', '.join(names)} are one class with different hyperparameters. Choosing the best of them on these "
+        "validation photos is optimistic; choose on other data sets (docs/sweeps.md)."
+        for names in variants
+    ]

@@ -1,9 +1,23 @@
-"""Tables of a leaderboard: of settings, over settings, at label budgets, of other criteria, of the setup stability."""
+"""Tables of a leaderboard in the terminal and in its files: of settings, over them, at label budgets, of criteria."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from headstart.output.tables import Cells, Table, format_estimate, format_number, table_rows
+import pandas as pd
+
+from headstart.output.markup import escape_cell, escape_markdown
+from headstart.output.printable import print_lines, printable
+from headstart.output.results_folder import ResultsFolder
+from headstart.output.tables import (
+    Cells,
+    Table,
+    format_estimate,
+    format_number,
+    latex_tables,
+    markdown_tables,
+    print_tables,
+    table_rows,
+)
 
 # The content of `leaderboard.json`, or a part of it.
 Document = Mapping[str, Any]
@@ -13,6 +27,100 @@ Columns = dict[str, Callable[[Document], str]]
 ESSENTIAL = ("method", "group", "reached", "median", "improvement")
 # The tables of more settings are only written into files.
 MOST_PRINTED = 4
+NAME = "leaderboard"
+FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "tex")]
+SETTING = (
+    *("dataset", "backbone", "weights", "batch_size", "classes", "validation_size", "chance", "majority"),
+    *("measure", "threshold", "consecutive", "restricted_at"),
+)
+
+
+def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
+    """Write the files of a leaderboard.
+
+    Args:
+        results: Their folder.
+        document: The content of `leaderboard.json`.
+        texts: Contents of further files, by their names.
+    """
+    tables, warnings, left_out = [*tables_of(document)], warnings_of(document), _left_out(document)
+    listed = "\n".join(f"- {escape_markdown(each)}" for each in [*warnings, *left_out, *document["remarks"]])
+    comments = "".join(f"% {printable(warning)}\n" for warning in warnings)
+    files = {
+        f"{NAME}.md": "\n\n".join(filter(None, ("# Leaderboard", listed, markdown_tables(tables)))),
+        f"{NAME}.tex": comments + latex_tables(tables),
+        **(texts or {}),
+    }
+    results.write(document, {NAME: leaderboard_table(document)}, files)
+
+
+def print_leaderboard(document: dict[str, Any]) -> None:
+    """Print the tables; those of settings only if they are few."""
+    print_lines(warnings_of(document))
+    print_tables([*tables_of(document, in_terminal=True)])
+    print_lines([*_left_out(document), *document["remarks"]])
+
+
+def leaderboard_table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Return the columns of the CSV file, and its rows: one for every method of every setting.
+
+    Args:
+        document: The content of `leaderboard.json`.
+    """
+    frame = _score_frame(document)
+    rows = [[escape_cell(cell) for cell in line] for line in frame.itertuples(index=False, name=None)]
+    return [*frame.columns], rows
+
+
+def _score_frame(document: Document) -> pd.DataFrame:
+    """Return a line for each method of each setting, best first, with a column for each number."""
+    requested = [(kind, number) for kind in ("per_class", "at") for number in document["asked"].get(kind, ())]
+    lines = []
+    for setting in document["settings"]:
+        shared = {"setting": setting["name"], "warnings": " ".join(setting["warnings"])}
+        shared |= {key: setting[key] for key in SETTING}
+        # An option that settings vary, for plots by its values.
+        varied = [key for key in document["differences"] if key not in SETTING and "sha256" not in key]
+        shared |= {key: setting["protocol"].get(key) for key in varied}
+        for method in setting["methods"]:
+            (_, name), *values = method.items()
+            lines.append({**shared, "method": name, **_flat(values), **_flat(_budgets(setting, name, requested))})
+    return pd.DataFrame(lines, dtype=object)
+
+
+def _flat(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return values with a key for each end of an interval, and for each accuracy."""
+    flat: dict[str, Any] = {}
+    for key, value in values:
+        if key.endswith("_interval") or isinstance(value, list):
+            flat |= dict(zip((f"{key}_low", f"{key}_high"), value or (None, None), strict=True))
+        elif key == "accuracy_at":
+            flat |= {f"{key}_{samples}": accuracy for samples, accuracy in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _budgets(setting: Document, name: str, requested: Iterable[tuple[str, int]]) -> Iterable[tuple[str, Any]]:
+    """Yield the accuracies of a method at the requested budgets, and the area under its learning curve."""
+    entries = setting["label_budgets"].get(name, ())
+    scores: list[tuple[str, Document, str]] = []
+    for kind, number in requested:
+        matching = (entry for entry in entries if entry["labels" if kind == "at" else kind] == number)
+        scores.append((f"{kind}_{number}", next(matching, {}), "accuracy"))
+    if scores:
+        scores.append(("learning_curve_area", setting["learning_curve_area"].get(name, {}), "area"))
+
+    for title, entry, key in scores:
+        yield from (
+            (title, entry.get(key)),
+            (title, entry.get("ci95", [None, None])),
+            (f"{title}_group", entry.get("group")),
+        )
+
+
+def _left_out(document: Mapping[str, Any]) -> list[str]:
+    return [f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]]
 
 
 def tables_of(document: Document, in_terminal: bool = False) -> Iterator[Table]:
@@ -78,8 +186,8 @@ def _criterion(setting: Document) -> str:
     """Return the criterion of a setting, the accuracy by chance, the number of orderings and the limit."""
     measure = setting["measure"].replace("_", " ")
     shares = (("chance", setting["chance"]), ("largest class", setting["majority"]))
-    known = [f"{title} {share:.0%}" for title, share in shares if share is not None]
-    threshold = f"{setting['threshold']:.0%} {measure}" + (f" ({', '.join(known)})" if known else "")
+    by_chance = [f"{title} {share:.0%}" for title, share in shares if share is not None]
+    threshold = f"{setting['threshold']:.0%} {measure}" + (f" ({', '.join(by_chance)})" if by_chance else "")
     return (
         f"{threshold} at {setting['consecutive']} evaluations in a row; {len(setting['orderings'])} orderings; "
         f"restricted at {setting['restricted_at']} samples"
@@ -98,8 +206,8 @@ def _accuracy(at: str) -> Callable[[Document], str]:
 
 def _setting_rows(setting: Document) -> Cells:
     methods = setting["methods"]
-    known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
-    accuracies = {f"accuracy at {at}": _accuracy(at) for at in known}
+    common = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
+    accuracies = {f"accuracy at {at}": _accuracy(at) for at in common}
     columns: Columns = {
         "method": lambda each: each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
         "group": lambda each: each["group"],

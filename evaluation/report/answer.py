@@ -47,7 +47,7 @@ def _over_settings(over: Document, settings: list[Document]) -> str:
     low = chance["interval"][0]
     unsure = ", which chance can explain" if low is None or low <= 0.5 else ""
     names = over["settings"]
-    first = sum(best["name"] in each["tied_for_first"] for each in settings if each["name"] in names)
+    first = sum(best["name"] in setting["tied_for_first"] for setting in settings if setting["name"] in names)
 
     mean = format_estimate(best["interquartile_mean"], best["interquartile_mean_interval"], ".2f")
     return (
@@ -64,19 +64,19 @@ def _of_setting(setting: Document) -> str:
     if not best["reached"]:
         return f"{setting['name']}: no method met the criterion of {threshold} in any ordering."
     samples = format_estimate(best["restricted_mean"], best["restricted_mean_interval"], ".0f")
-    told = f"{best['name']} needs the fewest labelled samples on {setting['name']}: {samples} to reach {threshold}"
+    sentence = f"{best['name']} needs the fewest labelled samples on {setting['name']}: {samples} to reach {threshold}"
 
     if best["relative_improvement"] is not None:
         less = format_estimate(best["relative_improvement"], best["relative_improvement_interval"], ".0f")
-        told += f", {less} % fewer than {setting['baseline']}"
+        sentence += f", {less} % fewer than {setting['baseline']}"
     if best["reached"] < best["orderings"]:
-        told += (
+        sentence += (
             f". It reached that in {best['reached']} of {best['orderings']} orderings; the others count as the limit"
         )
 
     tied = [name for name in setting["tied_for_first"] if name != best["name"]]
     others = f"Not significantly different: {', '.join(tied)}." if tied else "All others need significantly more."
-    return f"{told}. {others if len(setting['methods']) > 1 else ''}".rstrip()
+    return f"{sentence}. {others if len(setting['methods']) > 1 else ''}".rstrip()
 
 
 def of_similarity(document: Document) -> str:
@@ -85,30 +85,30 @@ def of_similarity(document: Document) -> str:
     names, values = document["pairwise"]["names"], np.array(document["pairwise"]["biased"])
     pairs = [(values[i, j], f"{names[i]} and {names[j]}") for i in range(len(names)) for j in range(i)]
 
-    told = f"{document['team'].title()} Team has the score {document['score']:.4f}. " if "team" in document else ""
+    beginning = f"{document['team'].title()} Team has the score {document['score']:.4f}. " if "team" in document else ""
     if len(pairs) < 2:
-        return told + (f"{pairs[0][1]}: {measure.title} {pairs[0][0]:.2f}." if pairs else f"{names[0]} is alone.")
+        return beginning + (f"{pairs[0][1]}: {measure.title} {pairs[0][0]:.2f}." if pairs else f"{names[0]} is alone.")
     (least, unlike), (most, alike) = min(pairs), max(pairs)
     mean = float(np.mean([value for value, _ in pairs]))
     return (
-        f"{told}Of {len(names)} {'layers' if 'n_layers' in document else 'models'}, {alike} are the most alike by "
+        f"{beginning}Of {len(names)} {'layers' if 'n_layers' in document else 'models'}, {alike} are the most alike by "
         f"{measure.title} ({most:.2f}), and {unlike} the least ({least:.2f}). The mean over pairs is {mean:.2f}."
     )
 
 
 def of_transferability(document: Document) -> str:
     """Return the source of the best mean rank for each target, and how many metrics agree on it."""
-    told = []
+    sentences = []
     for target, ranks in document["mean_ranks"].items():
-        known = {source: rank for source, rank in ranks.items() if rank is not None}
-        if not known:
-            told.append(f"For {target}, no source has a mean rank.")
+        ranked = {source: rank for source, rank in ranks.items() if rank is not None}
+        if not ranked:
+            sentences.append(f"For {target}, no source has a mean rank.")
             continue
-        lowest = min(known.values())
-        best = [source for source, rank in known.items() if rank == lowest]
-        told.append(f"For {target}, transfer {' or '.join(best)}: mean rank {lowest:.1f} of {len(known)} sources")
-        told[-1] += f", first by {_first_by(document, target, best[0])} metrics."
-    return f"{' '.join(told)} headstart audit and stability say whether such rankings can be trusted."
+        lowest = min(ranked.values())
+        best = [source for source, rank in ranked.items() if rank == lowest]
+        sentences.append(f"For {target}, transfer {' or '.join(best)}: mean rank {lowest:.1f} of {len(ranked)} sources")
+        sentences[-1] += f", first by {_first_by(document, target, best[0])} metrics."
+    return f"{' '.join(sentences)} headstart audit and stability say whether such rankings can be trusted."
 
 
 def _first_by(document: Document, target: str, source: str) -> str:
@@ -134,10 +134,10 @@ def of_audit(document: Document) -> str:
 
     leader = best["metrics"][0]
     names, reached = " and ".join(titles[name] for name in best["metrics"]), document["rankers"][leader][MEASURE]
-    told = f"{names} predict{'s' * (len(best['metrics']) == 1)} performance best: {MEASURED} {with_interval(reached)}"
+    text = f"{names} predict{'s' * (len(best['metrics']) == 1)} performance best: {MEASURED} {with_interval(reached)}"
     if best["tied"]:
-        told += f"; not significantly different: {', '.join(titles[name] for name in best['tied'])}"
-    return f"{told}. {static}. {_verdict(document, leader)}"
+        text += f"; not significantly different: {', '.join(titles[name] for name in best['tied'])}"
+    return f"{text}. {static}. {_verdict(document, leader)}"
 
 
 def _verdict(document: Document, leader: str) -> str:
@@ -157,12 +157,12 @@ def of_stability(document: Document) -> str:
     """Return which part of the experiment changes the ranking of the metrics most, and which metric wins most often."""
     agreements = {name: value for name, value in document["setup_stability"].items() if value is not None}
     rates = {name: rate["average"] for name, rate in document["win_rate_percent"].items() if rate.get("average")}
-    told = []
+    sentences = []
     if agreements:
         part = min(agreements, key=agreements.__getitem__)
         interval = document.get("setup_stability_ci95", {}).get(part)
         agree = format_estimate(agreements[part], interval, ".2f")
-        told.append(
+        sentences.append(
             f"The {part} changes the ranking of the metrics most: two experiments that differ in it alone agree by "
             f"{agree} (Kendall's tau; 1 is the same ranking)."
         )
@@ -170,5 +170,5 @@ def of_stability(document: Document) -> str:
         winner = max(rates, key=rates.__getitem__)
         [title] = metric_titles([winner])
         share = format_number(rates[winner], ".0f")
-        told.append(f"{title} wins most often, in {share} % of {document['experiments']:,} experiments.")
-    return " ".join(told) or "Nothing is defined in these experiments."
+        sentences.append(f"{title} wins most often, in {share} % of {document['experiments']:,} experiments.")
+    return " ".join(sentences) or "Nothing is defined in these experiments."

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from headstart.evaluation.runs import is_run
 from headstart.evaluation.sources.source_ranking import SATURATED
 from headstart.evaluation.stored_traces import is_ledger
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.page.layout import Part, Section
 from headstart.output.tables import Table, format_number, format_with_error
 
@@ -71,30 +71,20 @@ def _audit(path: Path, document: Document) -> Part:
 
 
 def _stability(path: Path, document: Document) -> Part:
-    remarks = [f"{document['experiments']:,} experiments. {path}"]
+    remark = f"{document['experiments']:,} experiments. {path}"
     if drawn := document.get("drawn_pools"):
-        total = document["all_pools"]
-        remarks.append(
-            f"Estimates from {drawn:,} pools drawn at random of {total}; after ±: standard error of drawing."
-        )
-    errors = document.get("standard_error") or {}
+        remark += f" Estimates from {drawn:,} pools drawn at random of {document['all_pools']}."
 
     stability, pairs = document["setup_stability"], document["setup_stability_pairs"]
-    of_parts = errors.get("setup_stability", {})
     parts = [["varying", "setup stability", "pairs"]]
-    for name, value in stability.items():
-        parts.append([name, _estimate(value, of_parts.get(name), ".2f"), f"{pairs[name]:,}"])
+    parts += [[name, format_number(value, ".2f"), f"{pairs[name]:,}"] for name, value in stability.items()]
 
-    rates, of_rates = document["win_rate_percent"], errors.get(f"win_rate_percent_ties_{document.get('ties')}", {})
+    rates = document["win_rate_percent"]
     measures = list(next(iter(rates.values())))
     wins = [["metric", *(measure.replace("_", " ") for measure in measures)]]
-    for title, (name, rate) in zip(metric_titles(list(rates)), rates.items(), strict=True):
-        wins.append([title, *(_estimate(rate[each], of_rates.get(name, {}).get(each), ".1f") for each in measures)])
-    return Part(remarks=remarks, tables=[Table("Setup stability", parts), Table("Win rate, %", wins)])
-
-
-def _estimate(value: float | None, error: float | None, form: str) -> str:
-    return format_number(value, form) if error is None else format_with_error(value, error)
+    for title, rate in zip(metric_titles(list(rates)), rates.values(), strict=True):
+        wins.append([title, *(format_number(rate[each], ".1f") for each in measures)])
+    return Part(remarks=[remark], tables=[Table("Setup stability", parts), Table("Win rate, %", wins)])
 
 
 class Kind(NamedTuple):
@@ -102,48 +92,22 @@ class Kind(NamedTuple):
 
     Attributes:
         files: Names of their files.
-        keys: Keys that all of them have.
         title: Title of their section.
         answer: Returns what one of them says first.
         lay_out: Returns one of them as a part of the section.
     """
 
     files: Sequence[str]
-    keys: Sequence[str]
     title: str
     answer: Callable[[Document], str]
     lay_out: Callable[[Path, Document], Part]
 
 
 KINDS = {
-    "similarity": Kind(
-        SIMILARITY,
-        ("pairwise", "n_stimuli", "digests"),
-        "Similarity of representations",
-        answer.of_similarity,
-        _similarity,
-    ),
-    "transferability": Kind(
-        ["transferability.json"],
-        ("scores", "mean_ranks", "metrics", "digests"),
-        "Transferability",
-        answer.of_transferability,
-        _transferability,
-    ),
-    "audit": Kind(
-        ["audit.json"],
-        ("rankers", "best", "metrics", "targets", "sources"),
-        "Can the metrics be trusted?",
-        answer.of_audit,
-        _audit,
-    ),
-    "stability": Kind(
-        ["stability.json"],
-        ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),
-        "Stability of transferability metrics",
-        answer.of_stability,
-        _stability,
-    ),
+    "similarity": Kind(SIMILARITY, "Similarity of representations", answer.of_similarity, _similarity),
+    "transferability": Kind(["transferability.json"], "Transferability", answer.of_transferability, _transferability),
+    "audit": Kind(["audit.json"], "Can the metrics be trusted?", answer.of_audit, _audit),
+    "stability": Kind(["stability.json"], "Stability of transferability metrics", answer.of_stability, _stability),
 }
 
 
@@ -153,90 +117,66 @@ class FolderContents:
 
     Attributes:
         has_traces: Whether there is a run or a ledger.
-        documents: Results of other commands, by kind and path.
-        foreign: Files of other programs that have the name of such results.
+        answers: What the results of other commands say first.
+        sections: A section for each kind of such results.
+        skipped: Files with the names of such results that cannot be shown, each with the reason.
     """
 
-    has_traces: bool = False
-    documents: dict[str, dict[Path, Document]] = field(default_factory=dict)
-    foreign: list[Path] = field(default_factory=list)
+    has_traces: bool
+    answers: list[str]
+    sections: list[Section]
+    skipped: list[str]
 
 
 def find_contents(folders: Sequence[str]) -> FolderContents:
-    """Find the runs, ledgers and documents below folders, in each in the order of the names.
+    """Find the runs, ledgers and results of other commands below folders, in each in the order of the names.
 
     Args:
         folders: The folders; files are ignored, because the shell may have expanded a pattern to them.
 
     Raises:
-        UserError: A folder does not exist, there is nothing in them that a page shows, or a document is damaged.
+        UserError: A folder does not exist, or there is nothing in them that a page shows.
     """
     for folder in folders:
         if not Path(folder).exists():
             raise UserError(f"folder: there is no folder {folder!r}; give one that holds runs")
 
-    contents, kinds = FolderContents(), {name: kind for kind, its in KINDS.items() for name in its.files}
+    contents = FolderContents(False, [], [], [])
+    paths: dict[Path, None] = {}
     for folder, below, names in chain.from_iterable(map(os.walk, folders)):
         below.sort()
-        path = Path(folder)
-        contents.has_traces |= is_run(path, names) or is_ledger(path)
-        for name in sorted(kinds.keys() & set(names)):
-            document = _read(path / name, KINDS[kinds[name]].keys)
-            if document is None:
-                contents.foreign.append(path / name)
-            else:
-                contents.documents.setdefault(kinds[name], {})[path / name] = document
+        contents.has_traces |= is_run(Path(folder), names) or is_ledger(Path(folder))
+        paths |= dict.fromkeys(Path(folder, name) for name in sorted(names))
 
-    if not (contents.has_traces or contents.documents):
+    for kind, its in KINDS.items():
+        _add_section(contents, kind, [path for path in paths if path.name in its.files])
+    if not (contents.has_traces or contents.sections):
         searched = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
+        skipped = "".join(f"; {reason}" for reason in contents.skipped)
         raise UserError(
             f"folder: {searched} no run of headstart train, no ledger, and no results of cka, transferability, "
-            "audit or stability"
+            f"audit or stability{skipped}"
         )
     return contents
 
 
-def _read(path: Path, keys: Sequence[str]) -> Document | None:
-    """Read a document; None where it has none of the required keys."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-    if not isinstance(document, dict) or not any(key in document for key in keys):
-        return None
-    missing = [key for key in keys if key not in document]
-    if missing:
-        raise _damaged(path, f"no {', '.join(missing)}")
-    return document
+def _add_section(contents: FolderContents, kind: str, paths: Sequence[Path]) -> None:
+    """Add the answers and the section of the results of one kind, without those that cannot be shown."""
+    _, title, give_answer, lay_out = KINDS[kind]
+    answers, parts = [], []
+    for path in paths:
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            part, own_answer = lay_out(path, document), give_answer(document)
+        except (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError) as error:
+            contents.skipped.append(f"{str(path)!r} cannot be shown ({type(error).__name__}: {reason_of(error)})")
+            continue
+        parts.append(part)
+        answers.append((path, own_answer))
 
-
-def _damaged(path: Path, reason: object) -> UserError:
-    """Return the error of a document that cannot be shown."""
-    return UserError(f"folder: {str(path)!r} cannot be read ({reason}); move it elsewhere, or make it again")
-
-
-def document_sections(contents: FolderContents) -> tuple[list[str], list[Section]]:
-    """Return the answers, and a section for each kind of document.
-
-    Args:
-        contents: The documents.
-
-    Raises:
-        UserError: A document lacks numbers, or has others.
-    """
-    answers, sections = [], []
-    for kind, (_, _, title, give_answer, lay_out) in KINDS.items():
-        parts = []
-        documents = contents.documents.get(kind, {})
-        for index, (path, document) in enumerate(documents.items()):
-            try:
-                if index < answer.MOST_TOLD:
-                    answers.append(f"{path.parent}: " * (len(documents) > 1) + give_answer(document))
-                parts.append(lay_out(path, document))
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                raise _damaged(path, f"{type(error).__name__}: {error}") from error
-        if (more := len(documents) - answer.MOST_TOLD) > 0:
-            answers.append(f"{title}: {more} more below.")
-        if parts:
-            sections.append(Section(kind, title, parts=parts))
-    return answers, sections
+    shown = answers[: answer.MOST_TOLD]
+    contents.answers += [f"{path.parent}: " * (len(answers) > 1) + sentence for path, sentence in shown]
+    if len(answers) > len(shown):
+        contents.answers.append(f"{title}: {len(answers) - len(shown)} more below.")
+    if parts:
+        contents.sections.append(Section(kind, title, parts=parts))

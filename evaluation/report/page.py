@@ -1,5 +1,6 @@
-"""The page: its answers, and a section for each kind of results."""
+"""The page: its answers, and its sections, which show a leaderboard and how to measure its runs again."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +10,39 @@ import yaml
 
 from headstart.evaluation.audit.tables import MARKS
 from headstart.evaluation.estimates import INTERVAL
-from headstart.evaluation.report import answer
-from headstart.evaluation.report.documents import FolderContents, document_sections
-from headstart.evaluation.report.replication import AGAIN, replication
-from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
+from headstart.evaluation.leaderboard.tables import (
+    over_settings_rows,
+    sensitivity_table,
+    setting_tables,
+    stability_rows,
+)
+from headstart.evaluation.report import answer, series
+from headstart.evaluation.report.documents import FolderContents
 from headstart.evaluation.report.series import BAND
-from headstart.evaluation.report.settings import overview, settings_section
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.layout import Page, Section
+from headstart.output.page.layout import Figure, Page, Part, Section, Text
+from headstart.output.tables import Table, format_estimate, format_number
 
+# A setting as in `leaderboard.json`, and the numbers of the methods, by name.
+Setting = Mapping[str, Any]
+Marks = Mapping[str, int]
+
+# More methods than these are counted, not named.
+MOST_NAMED = 2
+# Keys whose values follow from the data set.
+FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
+
+# Columns of the table of all settings, and those that stay on a phone.
+OVERVIEW = [
+    *("setting", "best", "tied for first", "samples", "improvement, %"),
+    *("orderings", "threshold", "chance", "majority share"),
+]
+ESSENTIAL = ("setting", "best", "samples", "improvement, %")
+# Each command writes its run into a folder in this one, and all share an initially empty ledger there.
+AGAIN = "runs/again"
+LEDGER = f"--results.ledger={AGAIN}/ledger"
+CONFIG = "config.yaml"
 # Number of methods whose lines are plotted when the page is opened.
 FIRST = 6
 TEXTS = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
@@ -43,36 +67,34 @@ def comparison_page(
     methods = list(dict.fromkeys([*baselines, *ranked, *others]))
     marks = {name: index for index, name in enumerate(methods)}
 
-    answers, sections_of_documents = document_sections(contents)
     sections = [
         overview(document),
         over_settings(document, marks),
-        label_budgets(document),
         settings_section(settings, curves, marks),
         sensitivity(document),
         setup_stability(document),
-        *sections_of_documents,
+        *contents.sections,
         replication(document, runs),
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
     shown = list(range(min(len(methods), FIRST)))
-    answers = [*answer.of_comparison(document), *answers]
+    answers = [*answer.of_comparison(document), *contents.answers]
     defined, hints = _defined(filter(None, sections), settings), TEXTS["hints"]["overview"] | TEXTS["hints"]["settings"]
     return Page(title, answers, methods, shown, defined, document["warnings"], hints)
 
 
 def documents_page(contents: FolderContents) -> Page:
     """Lay out the page of folders without traces."""
-    answers, sections = document_sections(contents)
-    return Page(" and ".join(section.title for section in sections), answers, [], [], _defined(sections))
+    title = " and ".join(section.title for section in contents.sections)
+    return Page(title, contents.answers, [], [], _defined(contents.sections))
 
 
 def _defined(sections: Iterable[Section], settings: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
     """Return sections with paragraphs on what their numbers mean."""
     criteria = {
-        "measures": [each["measure"].replace("_", " ") for each in settings],
-        "thresholds": [f"{each['threshold']:.0%}" for each in settings],
-        "streaks": [str(each["consecutive"]) for each in settings],
+        "measures": [setting["measure"].replace("_", " ") for setting in settings],
+        "thresholds": [f"{setting['threshold']:.0%}" for setting in settings],
+        "streaks": [str(setting["consecutive"]) for setting in settings],
     }
     values = {name: " or ".join(sorted(set(texts))) for name, texts in criteria.items()}
     values |= dict(zip(("low", "high"), map(str, BAND), strict=True))
@@ -84,3 +106,154 @@ def _defined(sections: Iterable[Section], settings: Sequence[Mapping[str, Any]] 
 
 def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def overview(document: Mapping[str, Any]) -> Section:
+    """Return one row for each setting: the best method, its lead, and how sure it is."""
+    rows = [_winner(index, each) for index, each in enumerate(document["settings"])]
+    tables = [Table("Best method of each setting", [OVERVIEW, *rows], ESSENTIAL)]
+    left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
+    part = Part(remarks=[*left_out, *document["remarks"], *_differences(document)], tables=tables)
+    return Section("overview", "Who wins, by how much, how sure", parts=[part])
+
+
+def _winner(index: int, setting: Setting) -> list[str]:
+    """Return a setting's row: its best method with its scores, and those tied with it."""
+    best = setting["methods"][0]
+    tied = [each for each in setting["tied_for_first"] if each != best["name"]]
+    return [
+        numbered(index, setting["name"]),
+        best["name"] if best["reached"] else "none met the criterion",
+        ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods",
+        format_estimate(best["restricted_mean"], best["restricted_mean_interval"], ".1f"),
+        format_estimate(best["relative_improvement"], best["relative_improvement_interval"], ".0f"),
+        str(best["orderings"]),
+        *(format_number(setting[key], form) for key, form in (("threshold", ".0%"), ("chance", ".1%"))),
+        format_number(setting["majority"], ".1%"),
+    ]
+
+
+def _differences(document: Mapping[str, Any]) -> list[str]:
+    """Return the sentence on what the settings differ in; digests only where the names are equal."""
+    differing = document["differences"]
+    shown = {key: values for key, values in differing.items() if "sha256" not in key and key not in FOLLOWING}
+    digest = "weights_sha256"
+    if digest in differing and "weights" not in differing:
+        shown[digest] = differing[digest]
+    listed = "; ".join(f"{key} ({values})" for key, values in shown.items())
+    return [f"The settings differ in {listed}."] * bool(shown)
+
+
+def numbered(index: int, name: str) -> str:
+    """Return the name of a setting after its number on the page."""
+    return f"{index + 1}. {name}"
+
+
+def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], marks: Marks) -> Section:
+    """Return the tables and charts of every setting."""
+    parts = []
+    for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
+        shown = [*setting_tables(setting)]
+        tables = [replace(each, notes=()) for each in shown]
+        lazy = ["Evaluated lazily: there are no learning curves."] * traces.is_lazy
+        remarks = [f"{shown[0].about}.", *lazy, *shown[0].notes]
+        id_ = f"setting-{index + 1}"
+        figures = _figures(id_, setting, traces, marks)
+        parts.append(Part(numbered(index, setting["name"]), id_, remarks, tables, figures, setting=setting["name"]))
+    return Section("settings", "Leaderboard of each setting", parts=parts)
+
+
+def _figures(id_: str, setting: Setting, curves: Curves, marks: Marks) -> list[Figure]:
+    charts = []
+    if not curves.is_lazy:
+        caption = f"Learning curves: validation {setting['measure'].replace('_', ' ')}"
+        charts.append(("learning_curves", caption, series.learning_curves(curves, marks)))
+    charts.append(("reached", "Orderings that met the criterion", series.reached(curves, marks)))
+    if setting["baseline"]:
+        improvement = series.intervals(setting["methods"], "relative_improvement", marks)
+        charts.append(("improvement", "Relative improvement over the baseline, with its 95 % interval", improvement))
+    return [Figure(f"{id_}-{chart}", chart, caption, setting["name"], data) for chart, caption, data in charts]
+
+
+def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
+    """Return the means over settings; None where nothing is compared over settings."""
+    over = document["over_settings"]
+    if not over:
+        return None
+    title, methods = f"Over {over['of']}", over["methods"]
+    tables = [Table(title, over_settings_rows(document)), _probabilities(over)]
+
+    about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
+    figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
+    part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
+    return Section("over-settings", title, parts=[part])
+
+
+def _probabilities(over: Mapping[str, Any]) -> Table:
+    """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
+    names = [each["name"] for each in over["methods"]]
+    probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
+    probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
+
+    rows = [["method", *(str(number) for number in range(1, len(names) + 1))]]
+    for number, name in enumerate(names, 1):
+        values = [probability.get((name, other)) for other in names]
+        rows.append([f"{name} ({number})", *("" if value is None else f"{value:.2f}" for value in values)])
+    title = (
+        "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
+        "the same ordering"
+    )
+    return Table(title, rows, notes=["Their intervals are in leaderboard.json."])
+
+
+def sensitivity(document: Mapping[str, Any]) -> Section:
+    """Return the order of the methods at other thresholds and streaks."""
+    settings = document["sensitivity"]["settings"]
+    parts = [Part(tables=[sensitivity_table(setting)], setting=setting["name"]) for setting in settings]
+    return Section("sensitivity", "Sensitivity to the criterion", parts=parts)
+
+
+def setup_stability(document: Mapping[str, Any]) -> Section | None:
+    """Return how much each part of the setup moves the ranking of the methods; None where it is unknown."""
+    if not document["setup_stability"]:
+        return None
+    parts = document["setup_stability"]["parts"]
+
+    caption = "What changes the ranking of the methods?"
+    about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
+    figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
+    figures = [figure] * any(part["stability"] is not None for part in parts)
+    part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
+    return Section("setup-stability", "What moves the ranking", parts=[part])
+
+
+def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
+    """Return the section with the commands of every setting.
+
+    Args:
+        document: The content of `leaderboard.json`.
+        runs: The runs that its settings name; other folders are ledgers.
+    """
+    folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
+    parts = [_part(setting, folders) for setting in document["settings"]]
+    return Section("replication", "Replication", parts=parts)
+
+
+def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
+    """Return the commands and the configurations of a setting's runs."""
+    of_setting = [runs[folder] for folder in setting["folders"] if folder in runs]
+    measured = {name for _, run in of_setting for name in run.curves.methods}
+    absent = [method["name"] for method in setting["methods"] if method["name"] not in measured]
+    remarks = [f"{', '.join(absent)}: from a ledger; there is no command for them."] * bool(absent)
+
+    files = [
+        Text(str(path), path.read_text(encoding="utf-8")) for path in (run.folder / CONFIG for _, run in of_setting)
+    ]
+    commands = [Text("", _command(run, folder)) for folder, run in of_setting]
+    return Part(setting["name"], "", remarks, commands=commands, files=files)
+
+
+def _command(run: Run, folder: str) -> str:
+    """Return the command that runs a configuration again, into a folder."""
+    output = [f"--trainer.default_root_dir={folder}", LEDGER]
+    return shlex.join(["headstart", "train", "--config", str(run.folder / CONFIG), *output])

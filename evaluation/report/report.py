@@ -6,15 +6,18 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
+from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, write_leaderboard
+from headstart.evaluation.report.documents import find_contents
+from headstart.evaluation.report.page import comparison_page, documents_page
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
+from headstart.output.page.layout import figure_writers, render
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat, ResultsFolder
 
@@ -55,18 +58,10 @@ def report(
     figure_folder = None if figures is None else output_folder("figures", figures)
     folders = [folder] if isinstance(folder, str) else list(folder)
     selection = LeaderboardOptions(**options)
-    try:
-        from headstart.evaluation.report.documents import find_contents
-        from headstart.evaluation.report.page import comparison_page, documents_page
-        from headstart.output.page.figures import figure_writers
-        from headstart.output.page.layout import render
-    except ImportError as error:
-        raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
-
     contents = find_contents(folders)
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:HEAD_SIZE]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
-    print_lines([f"skipped: {str(path)!r} is of another kind" for path in dict.fromkeys(contents.foreign)])
+    print_lines([f"skipped: {reason}" for reason in contents.skipped])
 
     results = DashboardResults(str(path.parent), FILES, logger, dashboard, overwrite=overwrite)
     document: dict[str, Any] | None = None
@@ -101,10 +96,7 @@ def _rank(
         # The leaderboard's argument has another name here.
         raise UserError(re.sub("^runs: ", "folder: ", str(error))) from error
     made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": ACCURACY_AT}
-    try:
-        results.check_configuration(made_from)
-    except UserError as error:
-        raise UserError(f"{error}: a page's tables are always called so, and one folder holds one page's") from error
+    results.check_configuration(made_from)
     return rank_settings(settings, left_out, made_from, selection), settings
 
 

@@ -29,10 +29,10 @@ def learning_curves(curves: Curves, marks: Mapping[str, int]) -> Series:
     """
     rows: list[Sequence[float]] = []
     for name, accuracy in zip(curves.methods, 100 * curves.accuracy, strict=True):
-        known = accuracy[:, ~np.isnan(accuracy).any(0)]
-        points = thin(known.shape[1])
-        low, high = np.percentile(known[:, points], BAND, axis=0).round(1)
-        mean, seen = known[:, points].mean(0).round(2), curves.samples_seen[points]
+        complete = accuracy[:, ~np.isnan(accuracy).any(0)]
+        points = thin(complete.shape[1])
+        low, high = np.percentile(complete[:, points], BAND, axis=0).round(1)
+        mean, seen = complete[:, points].mean(0).round(2), curves.samples_seen[points]
         rows += [(marks[name], *each) for each in zip(seen, mean, low, high, strict=True)]
 
     _, seen, _, low, high = np.array([*rows]).T
@@ -80,7 +80,7 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str
     Returns:
         CSV with the columns method, estimate, low and high.
     """
-    return _forest("method", ((marks[each["name"]], each[key], each[f"{key}_interval"]) for each in methods))
+    return _forest("method", ((marks[method["name"]], method[key], method[f"{key}_interval"]) for method in methods))
 
 
 def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
@@ -89,9 +89,9 @@ def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
     Returns:
         CSV with the columns part, estimate, low and high; `labels`, the names of the parts.
     """
-    known = sorted((each for each in parts if each["stability"] is not None), key=lambda each: each["stability"])
-    forest = _forest("part", ((index, each["stability"], each["interval"]) for index, each in enumerate(known)))
-    return replace(forest, values={"labels": [each["part"] for each in known]})
+    defined = sorted((part for part in parts if part["stability"] is not None), key=lambda each: each["stability"])
+    forest = _forest("part", ((index, each["stability"], each["interval"]) for index, each in enumerate(defined)))
+    return replace(forest, values={"labels": [part["part"] for part in defined]})
 
 
 def _forest(column: str, estimates: Iterable[tuple[int, float | None, Sequence[Any] | None]]) -> Series:

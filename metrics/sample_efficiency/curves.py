@@ -211,13 +211,6 @@ class Curves:
         required = required_correct(self.threshold, self.all_correct)
         return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 
-    def index_at(self, samples: int) -> int | None:
-        """Return the index of the last evaluation that had seen no more than a number of samples; None without one."""
-        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
-        # The last evaluation counts up to where the next one would have been.
-        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
-        return None if index < 0 or is_beyond else index
-
     def accuracy_at(self, samples: int) -> Floats:
         """Return the accuracy at the last evaluation that had seen no more than a number of samples.
 
@@ -228,8 +221,10 @@ class Curves:
             `[methods, orderings]`, NaN before the first evaluation, after the end of the trace, and where that
             evaluation was skipped.
         """
-        index = self.index_at(samples)
-        if index is None:
+        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
+        # The last evaluation counts up to where the next one would have been.
+        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
+        if index < 0 or is_beyond:
             return np.full(self.correct.shape[:2], np.nan)
         return _shares(self.correct[..., index], self.all_correct)
 
@@ -261,3 +256,23 @@ class Curves:
 
 def _shares(correct: NDArray[np.signedinteger[Any]], all_correct: int) -> Floats:
     return np.where(correct < 0, np.nan, correct / all_correct)
+
+
+def learning_curve_area(accuracy: Floats, samples_seen: NDArray[np.integer[Any]]) -> Floats:
+    """Return the area under learning curves over the logarithm of the samples, divided by that of accuracy 1.
+
+    It is the mean accuracy where each doubling of the samples counts the same; lines connect the evaluations.
+
+    Source: Isabelle Guyon, Gavin Cawley, Gideon Dror and Vincent Lemaire, "Results of the Active Learning Challenge",
+    JMLR Workshop and Conference Proceedings 16, 2011, section 2.3. Their normalisation by random predictions is left
+    out.
+
+    Args:
+        accuracy: Accuracy at each evaluation, `[..., evaluations]`.
+        samples_seen: Samples seen at each evaluation, ascending, two or more, `[evaluations]`.
+
+    Returns:
+        From 0 to 1, `[...]`.
+    """
+    logarithms = np.log(samples_seen)
+    return np.asarray(np.trapezoid(accuracy, logarithms) / (logarithms[-1] - logarithms[0]))

@@ -77,30 +77,30 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
         the parts of a setup.
     """
     lines = _lines(marks(count), palette, has_legend)
-    chosen = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
+    colour = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
     # Titles in lines that fit a phone.
     to_all = ["Samples to criterion,", "1 being the mean of all methods"]
     agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
     charts = {
         "learning_curves": _learning_curves(lines, palette),
         "reached": _reached(lines),
-        "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, chosen),
-        "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
+        "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, colour),
+        "aggregate": _forest("aggregate", "method", to_all, 1, palette, colour),
         "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
     }
     return {name: chart.to_dict() for name, chart in charts.items()}
 
 
 def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
-    chosen = _chart("learning_curves", "method").transform_filter(_is_shown())
+    shown = _chart("learning_curves", "method").transform_filter(_is_shown())
     samples, colour = _samples(), lines["color"]
     accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest"), zero=False))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
-        chosen.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
+        shown.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
         .mark_area(opacity=BAND_OPACITY)
         .encode(x=samples, y="low:Q", y2="high:Q", color=colour, tooltip=_name()),
-        chosen.mark_line(strokeWidth=WIDTH).encode(x=samples, y=accuracy, tooltip=_name(), **lines),
+        shown.mark_line(strokeWidth=WIDTH).encode(x=samples, y=accuracy, tooltip=_name(), **lines),
         threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
         first=1,
         last=2,
@@ -111,9 +111,9 @@ def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
 
 
 def _reached(lines: dict[str, Any]) -> alt.LayerChart:
-    chosen = _chart("reached", "method").transform_filter(_is_shown())
+    shown = _chart("reached", "method").transform_filter(_is_shown())
     share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
-    steps = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
+    steps = shown.mark_line(interpolate="step-after", strokeWidth=WIDTH)
     return _layered(steps.encode(x=_samples(), y=share, tooltip=_name(), **lines), first=1, last=2)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import evaluate
 from headstart.tests.material.arena import ENTRIES, Arena
 
 
@@ -47,47 +46,7 @@ def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_the_mistake_is_the_same(
-    arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    messages = []
-    for options in ([], ["--workers=2"]):
-        with pytest.raises(SystemExit, match="1"):
-            score(arena, "out", "--extraction.device=cuda", *options)
-        messages.append(capfd.readouterr().err.splitlines()[-1])
-    assert messages[0] == messages[1]
-    assert messages[0].startswith("error: ")
-
-
-@pytest.mark.slow
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
     monkeypatch.setattr("headstart.engines.tasks.Workers", lambda *args: pytest.fail("a process was begun"))
     assert score(arena, "there", "--workers=2") == here
-
-
-def test_both_engines_are_refused(arena: Arena, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        score(arena, "out", "--workers=2", "--ray=auto")
-    assert "leave out --workers or --ray" in capfd.readouterr().err
-
-
-@pytest.mark.slow
-def test_transferability(tmp_path: Path, photo_folder: Path, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = tmp_path / "registry.json"
-    registry.write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES}))
-    tables = []
-    for name, options in (("here", []), ("there", [elsewhere])):
-        cache(monkeypatch, tmp_path / f"cache of {name}")
-        arguments = [
-            f"--registry={registry}",
-            f"--output={tmp_path / name}",
-            "--logger=false",
-            "--extraction.device=cpu",
-        ]
-        targets = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}"]
-        evaluate.main(["transferability", *targets, *arguments, "--metrics=[log_me, h_score]", *options])
-        tables.append(json.loads((tmp_path / name / "transferability.json").read_text())["scores"]["photos"])
-    for source, cells in tables[0].items():
-        for metric, cell in cells.items():
-            assert tables[1][source][metric]["score"] == pytest.approx(cell["score"], rel=1e-4)

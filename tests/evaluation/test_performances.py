@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import evaluate
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
 from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.json_digest import sealed
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
-from headstart.tests.material.runs import TRACES, seal, write_run
+from headstart.tests.material.runs import TRACES, write_run
 
 Fit = Callable[..., Path]
 WEIGHTS = {"a": "somewhere/first.safetensors", "b": "random"}
@@ -73,13 +72,9 @@ def test_censored_orderings_and_different_ends_are_reported(
 ) -> None:
     tabulate(runs, tmp_path / "performances.csv", performance="samples_to_criterion")
     assert "4 orderings did not meet the criterion by 8 samples, and count as 0." in capsys.readouterr().out
-    tabulate(runs, tmp_path / "others.csv", performance="samples_to_criterion", method="mine")
-    assert "2 orderings did not" in capsys.readouterr().out
     write_run(tmp_path / "a-birds", TRACES[..., :6], limit=8, dataset="birds", weights="first.pth", weights_sha256="a")
     tabulate(runs, tmp_path / "final.csv", performance="final")
     assert "The runs ended after 6 to 8 samples: " in capsys.readouterr().out
-    assert tabulate(runs, tmp_path / "fed.csv")["first", "pets"] == pytest.approx(0.825)
-    assert "accuracy of baseline after 6 samples" in capsys.readouterr().out
 
 
 def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:
@@ -126,13 +121,11 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "sources, targets and orderings may differ",
     ),
     ({"rate": 0.5}, {}, "in baseline."),
-    ({"threshold": 0.7}, {"performance": "samples_to_criterion"}, "in threshold (0.7, "),
     ({"seed": 7, "dataset": "pets"}, {}, "in seed (7, 0); both are of the target pets"),
     ({**FILE, "weights_sha256": "other"}, {}, "in weights_sha256 (other, "),
     ({**FILE, "dataset": "pets", "first": 2, "torch": "x"}, {}, "in torch (x, "),
     ({**FILE, "dataset": "pets", "correct": TRACES - 1}, {}, "ordering 0 of a on pets again, and"),
     ({"complete": False}, {}, "'{0}/run-b' is incomplete (it was interrupted); leave it out"),
-    ({}, {"method": "yours"}, "method: 'yours' is not in '{0}/run-a', which has baseline, mine"),
     ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, farms, pets, resnet50"),
     ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
 ]
@@ -150,66 +143,6 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "run-b")
     assert wrong == []
     assert not (tmp_path / "out").exists()
-
-
-def test_irrelevant_settings_may_differ(tmp_path: Path) -> None:
-    write_run(tmp_path / "run-a", **FILE)
-    changes: list[dict[str, Any]] = [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}]
-    for change in changes:
-        write_run(tmp_path / "run-b", dataset="farms", **change)
-        method = "mine" if "rate" in change else "baseline"
-        assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method, overwrite=True)) == 2, change
-        shutil.rmtree(tmp_path / "run-b")
-
-
-def test_another_table_is_not_replaced_unasked(runs: Path, tmp_path: Path) -> None:
-    table = tmp_path / "performances.csv"
-    first = tabulate(runs, table)
-    assert tabulate(runs, table) == first
-    with pytest.raises(UserError, match=r"holds something else; .*--overwrite=true"):
-        tabulate(runs, table, samples=2)
-    assert read(table) == first
-    assert tabulate(runs, table, samples=2, overwrite=True) != first
-
-
-def test_mistakes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, code in (([str(tmp_path / "absent")], 1), ([], 2), ([str(tmp_path), "--performance=best"], 2)):
-        with pytest.raises(SystemExit) as end:
-            evaluate.main(["performances", *arguments])
-        assert end.value.code == code
-        [line] = capsys.readouterr().err.splitlines()
-        assert line.startswith("error: ")
-
-
-@pytest.mark.slow
-def test_real_runs_are_tabulated(fit: Fit, photo_folder: Path, tmp_path: Path) -> None:
-    backbones: dict[str, dict[str, Any]] = {"mobilenet_v2": {"width_mult": 0.25}, "shufflenet_v2_x0_5": {}}
-    for backbone, arguments in backbones.items():
-        options = [f"--data.backbone.name={backbone}", f"--data.backbone.model_args={json.dumps(arguments)}"]
-        fit(*options, "--data.batch_size=8", "--criterion.consecutive=1", folder=f"run-{backbone}")
-    names = json.dumps({"mobilenet_v2_random": "narrow"})
-    table = tmp_path / "performances.csv"
-    evaluate.main(["performances", str(tmp_path / "run-*"), f"--names={names}", f"--output={table}"])
-    assert set(read(table)) == {("narrow", "pictures"), ("shufflenet_v2_x0_5_random", "pictures")}
-    curves = np.load(tmp_path / "run-mobilenet_v2" / "curves.npz")
-    last = min(int(np.load(run / "curves.npz")["samples_seen"][-1]) for run in tmp_path.glob("run-*"))
-    [index] = np.flatnonzero(curves["samples_seen"] == last)
-    expected = (curves["correct"][0, :, index] / curves["validation_size"]).mean()
-    assert read(table)["narrow", "pictures"] == pytest.approx(expected)
-
-
-def test_warnings_of_the_runs_stand_below_the_table(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    document = json.loads((tmp_path / "a-pets" / "results.json").read_text())
-    document["protocol"]["near_duplicate_photos"] = [["train/1.jpg", "validation/2.jpg"]]
-    seal(tmp_path / "a-pets", document)
-    tabulate(runs, tmp_path / "table.csv")
-    warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
-    assert warning.replace("WARNING: ", "WARNING: first on pets: ") in " ".join(capsys.readouterr().out.split())
-    with (tmp_path / "table.csv").open(newline="") as file:
-        warnings = {(row["source"], row["target"]): row["warning"] for row in csv.DictReader(file)}
-    assert [pair for pair, its in warnings.items() if its] == [("first", "pets")]
 
 
 VALIDATED = 50
@@ -328,8 +261,6 @@ def test_accuracies_that_cannot_be_compared_are_refused(tuned: Path) -> None:
         shutil.rmtree(tuned / "other")
 
     refuse("runs: they are of fine-tuning, which has no --performance", "runs/*", samples=5)
-    refuse("runs: they are of fine-tuning", "runs/*", performance="final")
-    refuse("runs: they are of fine-tuning", "runs/*", method="mine")
     refuse("names: nobody given, but the runs are of farms, first, mine", "runs/*", names={"nobody": "x"})
     refuse("runs: no accuracy of head is in what is given; they are of all", "runs/*", trained="head")
 

@@ -104,18 +104,6 @@ def test_runs_that_differ_in_more_than_methods_and_orderings_are_chosen_by_where
     assert sample_efficiency(str(tmp_path / "run-*"), threshold=0.85)["criterion"]["threshold"] == 0.85
 
 
-def test_what_is_no_run_is_named(tmp_path: Path) -> None:
-    write_run(tmp_path / "run")
-    assert refusal(tmp_path / "absent-*").startswith("runs: there is no '")
-    for name in ("results.json", "config.yaml"):
-        content = (tmp_path / "run" / name).read_bytes()
-        (tmp_path / "run" / name).write_text("{")
-        assert "damaged" in refusal(tmp_path / "run")
-        (tmp_path / "run" / name).unlink()
-        assert f"has no {name}" in refusal(tmp_path / "run")
-        (tmp_path / "run" / name).write_bytes(content)
-
-
 def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) -> None:
     run, output = write_run(tmp_path / "run"), tmp_path / "made" / "scores.json"
     first = score(run, output)

@@ -23,7 +23,7 @@ def parse(*args: str) -> list[str]:
         ([], []),
         (["--overwrite", "a"], ["--overwrite=true", "a"]),
         (["--overwrite", "False", "a"], ["--overwrite=False", "a"]),
-        (["--top-k", "-3"], ["--top_k=-3"]),
+        (["--top_k", "-3"], ["--top_k=-3"]),
         (["--where.a-b", "c-d"], ["--where.a-b=c-d"]),
         (["--help", "a"], ["--help", "a"]),
         (["--make", "a", "b", "--overwrite"], ['--make=["a", "b"]', "--overwrite=true"]),

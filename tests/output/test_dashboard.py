@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 import wandb
 
 from headstart.evaluation.alignment.heatmap import plot_heatmap
-from headstart.output.dashboard import Dashboard, begin_run, check_dashboard
+from headstart.output.dashboard import Dashboard, begin_run
 from headstart.output.errors import UserError
 from headstart.output.figures import save
 from headstart.output.results_folder import DashboardResults
@@ -89,36 +87,6 @@ def test_a_repeated_command_continues_its_run(tmp_path: Path) -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
-# wandb reads the environment once per process.
-ALONE = """
-import sys
-from headstart.output.dashboard import Dashboard
-from headstart.output.results_folder import DashboardResults
-results = DashboardResults("", ["score.json"], output=sys.argv[1], dashboard=Dashboard(mode=sys.argv[2]))
-results.publish("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])})
-"""
-
-
-def publish_alone(folder: Path, mode: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", ALONE, str(folder), mode]
-    return subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, check=True, capture_output=True, text=True
-    )
-
-
-@pytest.mark.slow
-def test_a_dashboard_that_is_switched_off_or_not_reached(tmp_path: Path) -> None:
-    done = publish_alone(tmp_path / "off", "online", WANDB_MODE="disabled")
-    assert done.stdout + done.stderr == ""
-    assert not list(tmp_path.rglob("*run-*"))
-    # With a key, but no network: the port is one that nothing listens on.
-    done = publish_alone(tmp_path / "on", "auto", WANDB_API_KEY=KEY, WANDB_BASE_URL="http://127.0.0.1:1", no_proxy="*")
-    assert "warning: Weights & Biases goes offline: http://127.0.0.1:1 cannot be reached: " in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout.startswith("Weights & Biases logs offline; to upload: wandb sync ")
-    assert len(list((tmp_path / "on" / "wandb").glob("offline-run-*"))) == 1
-
-
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Collect the arguments with which runs are started, which then fail."""
@@ -164,42 +132,39 @@ def test_mode(
             "^warning: Weights & Biases goes offline: .* cannot be reached: no route$", capsys.readouterr().err, re.M
         )
         assert len(warned) == (mode == "auto" and problem is not None)
-    monkeypatch.setenv("WANDB_MODE", "OFFLINE")
-    with pytest.raises(UserError, match=r"^WANDB_MODE: 'OFFLINE' is no mode of Weights"):
-        check_dashboard(Dashboard())
 
 
-@pytest.mark.parametrize(
-    ("mode", "error", "modes"),
-    [
-        ("auto", wandb.errors.CommError, ["online", "offline"]),
-        ("auto", wandb.errors.AuthenticationError, ["online"]),
-        ("online", wandb.errors.CommError, ["online"]),
-    ],
-)
-def test_a_server_that_stops_answering(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mode: Any, error: Any, modes: list[str]
-) -> None:
+# The mode, how the server fails, and the modes that are tried.
+FAILURES: list[tuple[Any, Any, list[str]]] = [
+    ("auto", wandb.errors.CommError, ["online", "offline"]),
+    ("auto", wandb.errors.AuthenticationError, ["online"]),
+    ("online", wandb.errors.CommError, ["online"]),
+]
+
+
+def test_a_server_that_stops_answering(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     tried: list[str] = []
     real = wandb.init
-
-    def begin(**options: Any) -> Any:
-        tried.append(options["mode"])
-        if options["mode"] == "online":
-            raise error("gave up\nand more")
-        return real(**options)
-
     monkeypatch.setattr(wandb, "login", lambda prompt, verify: True)
     monkeypatch.setattr("headstart.output.dashboard.find_problem", lambda url: None)
-    monkeypatch.setattr(wandb, "init", begin)
-    if modes[-1] == "online":
-        with pytest.raises(error):
-            begin_run(mode, {})
-    else:
-        with begin_run(mode, {"project": "x", "dir": os.environ["WANDB_DATA_DIR"]}) as run:
-            assert run.offline
-        assert capsys.readouterr().err.startswith("warning: Weights & Biases goes offline: gave up\n")
-    assert tried == modes
+    for mode, error, modes in FAILURES:
+        tried.clear()
+
+        def begin(error: Any = error, **options: Any) -> Any:
+            tried.append(options["mode"])
+            if options["mode"] == "online":
+                raise error("gave up\nand more")
+            return real(**options)
+
+        monkeypatch.setattr(wandb, "init", begin)
+        if modes[-1] == "online":
+            with pytest.raises(error):
+                begin_run(mode, {})
+        else:
+            with begin_run(mode, {"project": "x", "dir": os.environ["WANDB_DATA_DIR"]}) as run:
+                assert run.offline
+            assert capsys.readouterr().err.startswith("warning: Weights & Biases goes offline: gave up\n")
+        assert tried == modes
 
 
 def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -220,11 +185,3 @@ def test_refusal_is_a_warning_in_one_line(
     text = capsys.readouterr().err
     assert text.startswith("warning: logger: Weights & Biases refuses (WANDB_API_KEY invalid); ")
     assert text.count("\n") == 1
-
-
-def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
-    missing = [tmp_path / "missing.json"]
-    with pytest.raises(ValueError, match="missing"):
-        publish_score(tmp_path / "mirror", Dashboard(), DOCUMENT, missing)
-    assert OfflineRun(tmp_path / "mirror").of_type("exit")[0]["exit_code"] == 1
-    assert wandb.run is None

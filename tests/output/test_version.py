@@ -38,15 +38,3 @@ def test_own_checkout_names_its_commit(project: Path) -> None:
     assert version.describe_version() == f"headstart 1.2.3 ({own})"
     (project / "pyproject.toml").write_text("changed")
     assert version.describe_version() == f"headstart 1.2.3 ({own}-dirty)"
-
-
-def test_repository_around_it_is_not_its_own(project: Path) -> None:
-    commit(project.parent, "of_another_project")
-    assert version.git_revision() is None
-    assert version.describe_version() == "headstart 1.2.3"
-
-
-def test_repository_of_a_hook_is_not_its_own(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, other = commit(project, "pyproject.toml"), commit(tmp_path, "of_another_project")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
-    assert version.git_revision() == own != other

@@ -52,34 +52,3 @@ def test_csv_has_every_method_of_every_setting_and_no_formula(folder: Path) -> N
         assert (row["p_value_holm"] or None) == (None if each["p_value_holm"] is None else str(each["p_value_holm"]))
         assert [float(row[f"rank_interval_{end}"]) for end in ("low", "high")] == each["rank_interval"]
     assert not any(re.match(r"[=+@\t\r]|-(?![\d.])", cell) for row in rows for cell in row.values())
-
-
-def test_markdown_tables_keep_their_columns(folder: Path) -> None:
-    text = (folder / "leaderboard.md").read_text(encoding="utf-8")
-    columns = 0
-    for line in text.splitlines():
-        if not line.startswith("|"):
-            columns = 0
-            continue
-        # Odd numbers of backslashes escape a bar.
-        bars = re.findall(r"(?<!\\)(?:\\\\)*\|", line)
-        assert columns in (0, len(bars)), line
-        columns = len(bars)
-    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
-    assert all(" ".join(name.split()) in plain for name in NAMES)
-    assert not re.search(r"(?<!\\)[<*_]", text)
-
-
-def test_latex_rows_have_as_many_cells_as_columns(folder: Path) -> None:
-    text = (folder / "leaderboard.tex").read_text(encoding="utf-8")
-    tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.DOTALL)
-    # Methods, neighbours and sensitivity of each setting, and the setup stability.
-    lines = [body.count(r"\\") - body.count(r"\\ ") for _, body in tables]
-    assert lines == [*2 * [len(NAMES) + 1, len(NAMES)], 7, 7, 8]
-    for columns, body in tables:
-        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
-        for row in rows:
-            assert len(re.findall(r"(?<!\\)&", row)) + 1 == len(columns)
-            assert not re.search(r"(?<!\\)[%$#_]", row)
-            # A bracket after the end of a row would be its option.
-            assert not row.startswith("[")

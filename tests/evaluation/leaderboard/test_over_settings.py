@@ -83,16 +83,6 @@ def test_methods_that_are_not_the_same_in_all_settings_are_left_out(
     assert len(over["settings"]) == 7
 
 
-def test_criteria_and_other_choices_of_data_sets_are_named(tmp_path: Path) -> None:
-    for seed, (dataset, device) in enumerate([("pets", "cpu"), ("ants", "cuda")]):
-        fill(tmp_path / "stored", seed, dataset, device=device)
-    document = rank(tmp_path / "stored")
-    assert document["over_settings"]["remarks"] == ["The settings differ also in device (cpu, cuda)."]
-    # The settings differ in more than the data set.
-    unknown = {"stability": None, "interval": None, "compared": 0}
-    assert document["setup_stability"]["parts"][0] == {"part": "data set", **unknown}
-
-
 def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
     samples: dict[tuple[str, str], Values], tmp_path: Path
 ) -> None:

@@ -93,15 +93,6 @@ def trimmed_mean(values: Values, weights: Values) -> float:
     return float(values[order][np.searchsorted(ends, middle)].mean())
 
 
-def test_seeds_with_other_methods_are_not_pooled(tmp_path: Path) -> None:
-    seeds: dict[str, Any] = {
-        str(seed): {"correct": traces(draw(seed)), "rate": rate, "seed": seed, "stream_sha256": str(seed)}
-        for seed, rate in ((0, 0.1), (1, 0.2))
-    }
-    document = rank(write_runs(tmp_path / "runs", seeds, limit=LIMIT, methods=METHODS))
-    assert [len(setting["orderings"]) for setting in document["settings"]] == [12, 12]
-
-
 def test_methods_that_seldom_differ_have_no_table_over_settings(tmp_path: Path) -> None:
     for slowest in (10, 30):
         values = np.full((3, 12), 10.0)

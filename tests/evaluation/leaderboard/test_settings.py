@@ -205,18 +205,6 @@ def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) ->
         assert both["restricted_at"] == (25 if first else LIMIT)
 
 
-def test_near_duplicates_reach_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pairs: dict[str, Any] = {"near_duplicate_photos": [["a_1.jpg", "b_7.jpg"], ["a_2.jpg", "b_8.jpg"]]}
-    add(tmp_path / "run", "ants", **pairs)
-    store(tmp_path / "ledger", {"baseline": WHOLE[0], "fast": WHOLE[1]}, description=pairs)
-    for folder in (tmp_path / "run", tmp_path / "ledger"):
-        document = rank(folder)
-        warning = "2 validation photos look like a training photo: accuracies may be too high"
-        told = [" ".join(document["warnings"]), " ".join(capsys.readouterr().out.split()), *texts(folder).values()]
-        assert all(warning in text for text in told)
-        assert any("a_1.jpg ~ b_7.jpg, a_2.jpg ~ b_8.jpg" in each for each in document["settings"][0]["warnings"])
-
-
 def test_what_makes_numbers_doubtful_is_warned_of(runs: Path, three: Path) -> None:
     document = json.loads((runs / "ants" / "results.json").read_text())
     document["methods"]["mine"]["diverged_at"] = [None] * 18 + [3, 9]

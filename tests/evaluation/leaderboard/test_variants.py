@@ -1,16 +1,13 @@
 """Variants of a method that runs call by one name: named apart, and chosen on other data sets."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headstart.evaluation.stored_traces import read_stream
-from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.leaderboards import rank, refusal
-from headstart.tests.material.ledgers import reach, store
+from headstart.tests.material.ledgers import reach
 from headstart.tests.material.runs import write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
@@ -75,15 +72,3 @@ def test_methods_of_other_code_are_no_variants_but_their_values_may_name_some(tm
         write_variant(tmp_path / "runs" / kind, kind, samples, code={kind: kind})
     names = {"baseline", *(f"ridge (alpha {kind})" for kind in kinds)}
     assert restricted_means(rank(tmp_path / "runs", **CRITERION))["pets"].keys() == names
-
-
-def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) -> None:
-    for alpha in (0.1, 1, 10):
-        kinds = {"ridge": {"class": "headstart.modules.Ridge", "hyperparameters": {"alpha": alpha}}}
-        store(tmp_path / "stored", dict.fromkeys(("baseline", "ridge"), reach([30, 31], 60)), kinds=kinds)
-    with LedgerReader(tmp_path / "stored") as ledger:
-        [(digest, stream)] = ledger.streams().items()
-        stored = read_stream(ledger, digest, stream, [], {})
-        measured = replace(stored, curves=stored.curves.select(["ridge (alpha 0.1)", "ridge (alpha 10)"]))
-        named = read_stream(ledger, digest, stream, [measured], {})
-    assert sorted(named.curves.methods) == ["baseline", *(f"ridge (alpha {alpha})" for alpha in (0.1, 1, 10))]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from headstart.evaluation.report import answer
 
@@ -35,19 +34,19 @@ def test_one_setting_has_the_winner_its_lead_and_how_sure_it_is() -> None:
     assert comparison(*[setting()] * 5)[3:] == ["2 more settings below."]
 
 
-@pytest.mark.parametrize(("low", "is_sure"), [(0.55, True), (0.45, False), (None, False)])
-def test_several_settings_have_one_winner_and_the_chance_that_it_is_one(low: float | None, is_sure: bool) -> None:
+def test_several_settings_have_one_winner_and_the_chance_that_it_is_one() -> None:
     methods = [
         {"name": name, "interquartile_mean": mean, "interquartile_mean_interval": [mean, mean]}
         for name, mean in (("mine", 0.7), ("other", 1.1))
     ]
-    chance = {"better": "mine", "worse": "other", "probability": 0.6, "interval": [low, 0.75]}
-    over = {"of": "2 settings", "settings": ["pets", "birds"], "methods": methods}
     losing = {**setting(), "name": "birds", "tied_for_first": ["other"]}
-    [told] = comparison(setting(), losing, over={**over, "probability_of_improvement": [chance]})
-    assert told.startswith("mine needs the fewest labelled samples over 2 settings: 0.70")
-    assert told.endswith("in 1 of 2 settings.")
-    assert ("chance can explain" in told) != is_sure
+    for low, is_sure in ((0.55, True), (0.45, False), (None, False)):
+        chance = {"better": "mine", "worse": "other", "probability": 0.6, "interval": [low, 0.75]}
+        over = {"of": "2 settings", "settings": ["pets", "birds"], "methods": methods}
+        [told] = comparison(setting(), losing, over={**over, "probability_of_improvement": [chance]})
+        assert told.startswith("mine needs the fewest labelled samples over 2 settings: 0.70")
+        assert told.endswith("in 1 of 2 settings.")
+        assert ("chance can explain" in told) != is_sure
 
 
 def test_the_most_and_the_least_alike_are_those_of_a_search() -> None:
@@ -74,49 +73,38 @@ def test_the_source_to_transfer_has_the_lowest_mean_rank() -> None:
 
 
 TRUSTED, NOT_TRUSTED = "so it can be trusted on such targets.", "so this table is no reason to trust it."
+# The p values of metrics, the first one's mean difference, the low end of its interval, the targets; the verdict.
+VERDICTS: list[tuple[list[float | None], float, float, int, str]] = [
+    ([0.01], 0.5, 0.1, 8, TRUSTED),
+    ([0.2], 0.5, 0.1, 8, NOT_TRUSTED),
+    # The best of many metrics is better by chance.
+    ([0.01, *[0.5] * 29], 0.5, 0.1, 8, NOT_TRUSTED),
+    ([0.01], -0.5, 0.1, 8, NOT_TRUSTED),
+    # Better than a fixed ranking that misleads.
+    ([0.01], 0.5, -0.1, 8, NOT_TRUSTED),
+    ([0.01], 0.5, 0.1, 5, "cannot be told from 5 targets."),
+    ([None], 0.5, 0.1, 8, "cannot be told from 8 targets."),
+    # Without metrics, the first of the fixed ranking is named.
+    ([], 0.0, 0.1, 8, "by weighted Kendall; it puts b first. There is no metric to compare with it."),
+]
 
 
-@pytest.mark.parametrize(
-    ("p_values", "mean", "low", "targets", "verdict"),
-    [
-        ([0.01], 0.5, 0.1, 8, TRUSTED),
-        ([0.2], 0.5, 0.1, 8, NOT_TRUSTED),
-        # The best of many metrics is better by chance.
-        ([0.01, *[0.5] * 29], 0.5, 0.1, 8, NOT_TRUSTED),
-        ([0.01], -0.5, 0.1, 8, NOT_TRUSTED),
-        # Better than a fixed ranking that misleads.
-        ([0.01], 0.5, -0.1, 8, NOT_TRUSTED),
-        ([0.01], 0.5, 0.1, 5, "cannot be told from 5 targets."),
-        ([None], 0.5, 0.1, 8, "cannot be told from 8 targets."),
-    ],
-)
-def test_a_metric_is_trusted_if_it_beats_one_fixed_ranking(
-    p_values: list[float | None], mean: float, low: float, targets: int, verdict: str
-) -> None:
-    names = [f"metric {index}" for index in range(len(p_values))]
-    value = {"weighted_kendall": {"mean": 0.5, "ci95": [low, 0.9]}}
-    minus = {
-        name: {"weighted_kendall": {"mean": mean, "p_value": p_value}}
-        for name, p_value in zip(names, p_values, strict=True)
-    }
-    document = {
-        "metrics": names,
-        "targets": [*range(targets)],
-        "rankers": {"mean_rank": value, **dict.fromkeys(names, value)},
-        "best": {"weighted_kendall": {"metrics": names[:1], "tied": names[1:2]}},
-        "minus_mean_rank": minus,
-    }
-    told = answer.of_audit(document)
-    assert told.endswith(verdict)
-    assert ("not significantly different: metric 1." in told) == (len(names) > 1)
-
-
-def test_an_audit_without_metrics_names_the_first_of_the_fixed_ranking() -> None:
-    document = {
-        "metrics": [],
-        "targets": [*range(8)],
-        "rankers": {"mean_rank": {"weighted_kendall": {"mean": 0.5, "ci95": [0.1, 0.9]}}},
-        "best": {"weighted_kendall": {"metrics": [], "tied": []}},
-        "ranks": {"sources": {"a": {"mean": 2.0}, "b": {"mean": 1.5}}},
-    }
-    assert "reaches 0.500 [0.100, 0.900] by weighted Kendall; it puts b first." in answer.of_audit(document)
+def test_a_metric_is_trusted_if_it_beats_one_fixed_ranking() -> None:
+    for p_values, mean, low, targets, verdict in VERDICTS:
+        names = [f"metric {index}" for index in range(len(p_values))]
+        value = {"weighted_kendall": {"mean": 0.5, "ci95": [low, 0.9]}}
+        minus = {
+            name: {"weighted_kendall": {"mean": mean, "p_value": p_value}}
+            for name, p_value in zip(names, p_values, strict=True)
+        }
+        document = {
+            "metrics": names,
+            "targets": [*range(targets)],
+            "rankers": {"mean_rank": value, **dict.fromkeys(names, value)},
+            "best": {"weighted_kendall": {"metrics": names[:1], "tied": names[1:2]}},
+            "minus_mean_rank": minus,
+            "ranks": {"sources": {"a": {"mean": 2.0}, "b": {"mean": 1.5}}},
+        }
+        told = answer.of_audit(document)
+        assert told.endswith(verdict)
+        assert ("not significantly different: metric 1." in told) == (len(names) > 1)

@@ -9,30 +9,30 @@ import pytest
 from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.report.report import report
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from headstart.output.errors import UserError
 from headstart.tests.material.pages import Page
 from headstart.tests.material.report_runs import EVIL, show
 
+PAIRWISE = {"names": ["one", EVIL[0]], "biased": [[1.0, 0.25], [0.25, 1.0]], "debiased": None}
+CKA = {"pairwise": PAIRWISE, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.25, "mean_cka_debiased": None}
 
-def test_results_of_other_commands_come_from_all_folders(tmp_path: Path) -> None:
-    pairwise = {"names": ["a", "b"], "biased": [[1.0, 0.5], [0.5, 1.0]], "debiased": None}
-    document = {"pairwise": pairwise, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.5, "mean_cka_debiased": None}
+
+def test_results_of_other_commands_come_from_all_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         folder.mkdir()
-        (folder / "cka.json").write_text(json.dumps(document))
+        (folder / "cka.json").write_text(json.dumps(CKA))
+        # Files of other programs, and damaged ones.
         (folder / "score.json").write_text("{}")
+        (folder / "rbf_cka.json").write_text(json.dumps({**CKA, "measure": "unknown"}))
+        (folder / "audit.json").write_text("{")
     page = Page(report([str(folder) for folder in [*folders, folders[0]]], output=str(tmp_path / "page.html")))
     remarks = [text for text in page.texts if text.startswith("2 models on 9 stimuli.")]
     assert [remark.rpartition(" ")[2] for remark in remarks] == [str(folder / "cka.json") for folder in folders]
+    assert " ".join(capsys.readouterr().out.split()).count(".json' cannot be shown (") == 6
 
 
 def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> None:
-    names = ["one", EVIL[0]]
-    pairwise = {"names": names, "biased": [[1.0, 0.25], [0.25, 1.0]], "debiased": None}
-    digests: dict[str, Any] = {"weights": {}}
-    means = {"mean_cka_biased": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.125}
-    cka = {"pairwise": pairwise, "n_stimuli": 9, "digests": digests, **means}
+    names, digests = PAIRWISE["names"], dict[str, Any]()
     score = {"score": 0.5, "rank": 1.0, "seconds": 1.0, "reason": None}
     transferability = {
         "metrics": ["logme"],
@@ -65,7 +65,7 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
         "targets": ["pets"],
     }
     (tmp_path / "all" / "below").mkdir(parents=True)
-    documents = {"cka": cka, "transferability": transferability, "audit": audit, "stability": stability}
+    documents = {"cka": CKA, "transferability": transferability, "audit": audit, "stability": stability}
     for name, document in documents.items():
         (tmp_path / "all" / "below" / f"{name}.json").write_text(json.dumps(document))
     page = show(tmp_path / "all")
@@ -79,24 +79,3 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     assert page.tables["Win rate, %"][1][1:] == ["100.0"]
     # There are no traces, and so no leaderboard.
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["page.html"]
-
-
-@pytest.mark.parametrize(
-    "change", [{"pairwise": None}, {"measure": "unknown"}, {"pairwise": {"names": ["a", "b"], "biased": [[1]]}}]
-)
-def test_damaged_results_of_other_commands_are_named(tmp_path: Path, change: dict[str, Any]) -> None:
-    (tmp_path / "all").mkdir()
-    pairwise = {"names": ["a", "b"], "biased": [[1.0, 0.5], [0.5, 1.0]], "debiased": None}
-    whole = {"pairwise": pairwise, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.5, "mean_cka_debiased": None}
-    (tmp_path / "all" / "cka.json").write_text(json.dumps({**whole, **change}))
-    with pytest.raises(UserError, match=r"^folder: .*cka.json' cannot be read \(.*; move it elsewhere"):
-        show(tmp_path / "all")
-    assert not (tmp_path / "page.html").exists()
-
-
-def test_files_of_other_programs_are_passed_over(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, document in {"score.json": {"score": 3}, "stability.json": [1, 2]}.items():
-        (runs / name).write_text(json.dumps(document))
-    assert "Best method of each setting" in show(runs).tables
-    printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("is of another kind") == 2

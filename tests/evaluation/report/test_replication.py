@@ -28,16 +28,6 @@ def test_the_leaderboard_is_that_of_its_own_command(runs: Path) -> None:
         assert (runs.parent / name).read_bytes() == (runs.parent / "own" / name).read_bytes()
 
 
-def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"threshold": 0.85, "consecutive": 3, "where": {"dataset": "pets"}, "methods": ["mine", "third"]}
-    page = show(runs, **options, tuned={"mine": "pets"})
-    [command] = [text for text in page.texts if text.startswith("headstart report")]
-    before = {path.name: path.read_bytes() for path in runs.parent.iterdir() if path.is_file()}
-    monkeypatch.chdir(runs.parent)
-    main([*shlex.split(command)[1:], "--output=again/page.html"])
-    assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
-
-
 def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Path) -> None:
     page = show(store(tmp_path / "stored", dict(zip(METHODS, traces(0), strict=True))))
     assert len(page.tables["pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)

@@ -2,18 +2,15 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from headstart.evaluation.report.report import report
-from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError
-from headstart.tests.material.offline_runs import OfflineRun
-from headstart.tests.material.report_runs import EVIL, show, traces
-from headstart.tests.material.runs import write_run, write_runs
+from headstart.tests.material.report_runs import show
+from headstart.tests.material.runs import write_run
 
 
 def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
@@ -27,25 +24,9 @@ def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
     assert source.count("window.vegaEmbed=") == 1
 
 
-def test_names_are_texts(tmp_path: Path) -> None:
-    named = {str(seed): {"correct": traces(seed), "dataset": name} for seed, name in enumerate(EVIL)}
-    page = show(write_runs(tmp_path / "runs", named, limit=60, methods=("baseline", *EVIL[:3])))
-    assert set(page.content["methods"]) == {"baseline", *EVIL[:3]}
-    assert page.tags.count("script") == 3
-    assert "img" not in page.tags
-    tables = [table for caption, table in page.tables.items() if caption.startswith("Neighbours: ")]
-    assert len(tables) == 4
-    assert all({name for row in table[1:] for name in row[:2]} == {"baseline", *EVIL[:3]} for table in tables)
-    assert [row[0] for row in page.tables["Best method of each setting"][1:]] == [
-        f"{number}. {name}, resnet50 (DEFAULT)" for number, name in enumerate(EVIL, 1)
-    ]
-
-
 def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
     show(runs)
-    with pytest.raises(
-        UserError, match=r"^output: .*leaderboard.json' holds results of another configuration.*one folder holds one"
-    ):
+    with pytest.raises(UserError, match=r"^output: .*leaderboard.json' holds results of another configuration"):
         show(runs, threshold=0.9)
     show(runs, threshold=0.9, overwrite=True)
     assert json.loads((runs.parent / "leaderboard.json").read_text())["criterion"]["threshold"] == 0.9
@@ -71,9 +52,8 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
 # What the file cka.json of a folder holds, and the end of the message.
 MISTAKES = [
     ("", "holds no run of headstart train"),
-    ("{", "cka.json' cannot be read"),
-    ("{}", "holds no run of headstart train"),
-    ('{"n_stimuli": 9}', "cka.json.*no pairwise"),
+    ("{", "cka.json' cannot be shown"),
+    ('{"n_stimuli": 9}', r"cka.json' cannot be shown \(KeyError: 'pairwise'\)"),
 ]
 
 
@@ -99,21 +79,3 @@ def test_a_file_that_is_no_page_is_not_replaced(runs: Path) -> None:
     with pytest.raises(UserError, match=r"^output: .*page.html' holds something else"):
         show(runs)
     assert path.read_text() == "mine"
-
-
-def test_a_missing_package_names_the_extra(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = ("vl_convert", "headstart.output.page", "headstart.evaluation.report.")
-    for module in [name for name in sys.modules if name.startswith(begin)]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(UserError, match=r"vl_convert.*pip install 'headstart\[report\]'"):
-        show(runs)
-
-
-def test_page_is_logged_on_request(runs: Path) -> None:
-    page = runs.parent / "out" / "page.html"
-    report(str(runs), output=str(page), logger=True, dashboard=Dashboard(mode="offline"))
-    mirror = OfflineRun(page.parent)
-    assert mirror.settings["job_type"] == "report"
-    assert mirror.panels == {"leaderboard", "page"}
-    assert mirror.artifact("report")["page.html"] == page.stat().st_size

@@ -10,7 +10,7 @@ import pytest
 
 from headstart.evaluation.leaderboard.tables import setting_tables
 from headstart.tests.material.report_runs import METHODS, show, traces
-from headstart.tests.material.runs import TRACES, write_run, write_runs
+from headstart.tests.material.runs import write_run, write_runs
 
 
 def numbers(cell: str) -> list[float]:
@@ -65,22 +65,6 @@ def test_the_measure_and_what_differs_are_reported(tmp_path: Path) -> None:
     [differing] = [text for text in page.texts if text.startswith("The settings differ in ")]
     assert "batch_size (1, 2)" in differing
     assert "max_samples (60, 120)" in differing
-
-
-def test_learning_curves_are_of_the_orderings_that_all_methods_have(tmp_path: Path) -> None:
-    counts = traces(0)
-    one = {"correct": counts[:2, :20], "methods": METHODS[:2]}
-    two = {"correct": counts[[0, 2], 5:], "first": 5, "methods": ("baseline", "third")}
-    page = show(write_runs(tmp_path / "runs", {"one": one, "two": two}, limit=60))
-    lines = page.content["figures"]["setting-1-learning_curves"]["data"].splitlines()[1:]
-    baseline = page.content["methods"].index("baseline")
-    shown = [float(line.split(",")[2]) for line in lines if line.startswith(f"{baseline},")]
-    assert shown[0] == pytest.approx(counts[0, 5:20, 0].mean(), abs=0.006)
-
-
-def test_a_single_run_of_one_ordering_has_a_page(tmp_path: Path) -> None:
-    page = show(write_run(tmp_path / "run", TRACES[:, :1], limit=8))
-    assert page.tables["Best method of each setting"][1][1] == "mine"
 
 
 def test_warnings_stand_above_all(runs: Path) -> None:

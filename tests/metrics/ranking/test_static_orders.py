@@ -98,40 +98,11 @@ def test_mean_spearman_is_the_mean_over_pairs_of_targets(distinct: int | None) -
     assert mean_spearman(performances, known) == pytest.approx(np.mean(pairs), abs=1e-12)
 
 
-def test_mean_spearman_gives_kendalls_w() -> None:
-    """Kendall and Babington Smith, 1939: W = 12 S / (t^2 (n^3 - n)), S of the sums of ranks about their mean."""
-    performances = draw(6)[0]
-    sums = stats.rankdata(performances, axis=0).sum(axis=1)
-    expected = 12 * ((sums - sums.mean()) ** 2).sum() / (5**2 * (7**3 - 7))
-    rho = mean_spearman(performances, np.ones((7, 5), dtype=bool))
-    assert (1 + 4 * rho) / 5 == pytest.approx(expected, abs=1e-12)
-
-
-def test_constant_targets_are_in_no_pair() -> None:
-    performances = draw(7)[0]
-    everywhere = np.ones((7, 5), dtype=bool)
-    performances[:, 1] = 0.5
-    rest = [0, 2, 3, 4]
-    expected = mean_spearman(performances[:, rest], everywhere[:, rest])
-    assert mean_spearman(performances, everywhere) == pytest.approx(expected, abs=1e-12)
-    assert math.isnan(mean_spearman(np.ones((7, 5)), everywhere))
-
-
-@pytest.mark.parametrize(
-    ("scores", "apart"),
-    [
-        ([4.0, 4.0, 4.0], False),
-        ([4.0, 4.0 + 1e-12, 4.0 - 1e-12], False),
-        ([4.0, 4.0 + 1e-8, 4.0], True),
-        ([1e-20, 2e-20, 1e-20], True),
-        ([0.0, 0.0, 0.0], False),
-        ([-3.0, 3.0, 0.0], True),
-        ([1.0, np.nan, 2.0], False),
-        ([1.0, np.inf, 2.0], False),
-    ],
-)
-def test_rounding_errors_rank_no_sources(scores: list[float], apart: bool) -> None:
-    assert bool(scores_differ(np.array(scores))) is apart
-    measured = measure_targets(np.array(scores)[None, :, None], np.array([[0.1], [0.2], [0.4]]), np.full((3, 1), True))
-    assert np.isfinite(measured).all() == apart
-    assert np.isfinite(measured).any() == apart
+def test_rounding_errors_rank_no_sources() -> None:
+    performances, everywhere = np.array([[0.1], [0.2], [0.4]]), np.full((3, 1), True)
+    together = [[4.0, 4.0 + 1e-12, 4.0 - 1e-12], [0.0, 0.0, 0.0], [1.0, np.nan, 2.0], [1.0, np.inf, 2.0]]
+    apart = [[4.0, 4.0 + 1e-8, 4.0], [1e-20, 2e-20, 1e-20], [-3.0, 3.0, 0.0]]
+    for scores in [*together, *apart]:
+        assert bool(scores_differ(np.array(scores))) is (scores in apart)
+        measured = measure_targets(np.array(scores)[None, :, None], performances, everywhere)
+        assert np.isfinite(measured).all() == np.isfinite(measured).any() == (scores in apart)

@@ -47,13 +47,6 @@ def test_balanced_accuracy_is_that_of_scikit_learn(sizes: tuple[int, ...]) -> No
         assert share == pytest.approx(balanced_accuracy_score(labels, predicted), abs=error)
 
 
-def test_the_majority_class_alone_is_half_of_balanced_accuracy() -> None:
-    sizes = np.array([85, 15])
-    for measure, passes in (("accuracy", True), ("balanced_accuracy", False)):
-        weights = class_weights(sizes, measure)  # type: ignore[arg-type]
-        assert (weights[0] * sizes[0] >= required_correct(0.8, int(weights @ sizes))) == passes
-
-
 def first_streak(correct: Counts, required: int, consecutive: int) -> tuple[int, int] | None:
     """Return the first and last evaluation of the first full streak, one evaluation at a time."""
     streak = 0
@@ -109,14 +102,6 @@ def test_saved_curves_come_back(changes: dict[str, object]) -> None:
     assert loaded.correct.dtype == loaded.samples_seen.dtype == loaded.orderings.dtype == np.int64
 
 
-@pytest.mark.parametrize(("threshold", "samples"), [(0.8, 32), (0.801, np.inf), (0.7, 24)])
-def test_criterion_is_that_of_the_curves(threshold: float, samples: float) -> None:
-    correct = np.zeros((1, 1, 20), dtype=np.int64)
-    correct[..., :4] = [700, 800, 800, 800]
-    curves = draw_curves(methods=["baseline"], correct=correct, threshold=threshold)
-    assert [float(value.item()) for value in curves.samples_to_criterion()] == [samples, samples - 16]
-
-
 REQUIRED = 8
 
 
@@ -166,19 +151,6 @@ def test_samples_to_criterion_and_onset_are_those_of_every_evaluation(kind: str,
         assert not is_open(counts, seen, REQUIRED, [consecutive]).any()
         evaluated = counts != SKIPPED
         assert (counts[evaluated] == trace[: len(counts)][evaluated]).all()
-
-
-def test_all_traces_of_twelve_evaluations() -> None:
-    for bits in range(2**12):
-        trace = np.where((bits >> np.arange(12)) & 1, REQUIRED, REQUIRED - 1)
-        counts = follow(trace, 3)
-        samples, _ = samples_to_criterion(counts, np.arange(1, len(counts) + 1), REQUIRED, 3)
-        assert float(samples) == criterion(trace, 3)[0]
-
-
-def test_a_failure_right_behind_a_window_leaves_it_possible() -> None:
-    counts = np.array([SKIPPED] * 3 + [0])
-    assert (window_start(counts, REQUIRED, 3), next_evaluation(counts, REQUIRED, 3)) == (0, 2)
 
 
 def test_another_criterion_is_open_where_evaluations_were_left_out() -> None:

@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics.sample_efficiency import resolution, sign_flips
 from headstart.metrics.sample_efficiency.resolution import (
     MOST,
     AllPairs,
@@ -17,7 +16,6 @@ from headstart.metrics.sample_efficiency.resolution import (
     rank_intervals,
 )
 from headstart.metrics.sample_efficiency.scores import sign_flip_p_values
-from headstart.tests.material.root import require_checkout
 
 
 def step_down(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,20 +59,6 @@ def test_patterns_are_enumerated_or_drawn_evenly() -> None:
         assert compared(values).p_values[0, 1] == pytest.approx(expected, abs=0.02 if orderings > 13 else 1e-9)
 
 
-def test_tables_together_are_tested_as_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = np.random.default_rng(0)
-    # Of equal and of other numbers of orderings and methods, whole numbers and others.
-    shapes = [(3, 30), (5, 30), (2, 12), (3, 1), (1, 30), (4, 18), (3, 30)]
-    tables = [generator.normal(50, 5, shape) + np.arange(shape[0])[:, None] for shape in shapes]
-    tables = [table if index % 3 else np.round(table) for index, table in enumerate(tables)]
-    alone = [compared(table) for table in tables]
-    for rows in (4, resolution.MOST_ROWS):
-        monkeypatch.setattr(resolution, "MOST_ROWS", rows)
-        for together, by_itself in zip(compare_all_pairs(tables), alone, strict=True):
-            for result, expected in zip(together, by_itself, strict=True):
-                assert result.tolist() == expected.tolist()
-
-
 def exact_p_value(differences: NDArray[np.float64]) -> float:
     """Compute the two-sided p value of sign flips of whole numbers from the distribution of their sum."""
     total = int(np.abs(differences).sum())
@@ -103,26 +87,6 @@ def test_up_to_twenty_orderings_decide_by_all_patterns(orderings: int) -> None:
         assert result.p_values[0, 1] == pytest.approx(exact_p_value(differences), rel=1e-9)
         assert result.significant[0, 1] == (exact_p_value(differences) < 0.05)
         assert not result.undecided.any()
-
-
-@pytest.mark.slow
-def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    for differences in near_the_level(40, 12, 0.006):
-        exact = exact_p_value(differences)
-        for seed in range(4):
-            monkeypatch.setattr(sign_flips, "SEED", seed)
-            result = compared(np.stack([differences, np.zeros(40)]) + 50)
-            if result.undecided[0, 1]:
-                assert abs(exact - 0.05) < 0.0015
-                assert not result.significant[0, 1]
-            else:
-                assert result.significant[0, 1] == (exact < 0.05)
-            assert result.p_values[0, 1] == pytest.approx(exact, abs=0.008)
-
-
-def test_the_sampled_patterns_of_the_first_stage_differ() -> None:
-    [patterns] = next(sign_flips.stages(64)).blocks
-    assert len(np.unique(patterns, axis=0)) == sign_flips.PATTERNS
 
 
 def test_an_undecided_pair_is_not_significant() -> None:
@@ -197,13 +161,3 @@ def test_orderings_needed_of_what_does_not_differ() -> None:
     ]
     assert orderings_needed(np.array([[3.0]]), np.array([0.05])) == [None]
     assert orderings_needed(np.zeros((20, 0)), np.zeros(0)) == []
-
-
-def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
-    require_checkout()
-    from headstart.benchmarks.coverage.comparisons import FIELDS, ranks_held
-
-    equal = ranks_held(FIELDS["equal"], 12, leaderboards=200)
-    assert equal["any difference"] <= 0.1
-    assert equal["all ranks"] >= 0.9
-    assert ranks_held(FIELDS["close"], 12, leaderboards=50)["all ranks"] >= 0.9

@@ -9,7 +9,6 @@ from headstart.metrics.sample_efficiency.result_warnings import (
     last_evaluation_faults,
 )
 from headstart.metrics.sample_efficiency.scores import t_interval
-from headstart.tests.material.root import require_checkout
 
 FLOOR, LIMIT = 10, 300
 PAIRS = [[f"train/{number}.jpg", f"test/{number}.jpg"] for number in range(5)]
@@ -47,17 +46,6 @@ def test_intervals_with_a_warning_hold_too_rarely(orderings: int, floored: float
 def test_intervals_that_hold_often_enough_have_no_warning(floored: float, censored: float, orderings: int) -> None:
     samples = draw(np.random.default_rng(1), (20, orderings), floored, censored)
     assert interval_warnings(list(map(str, range(20))), samples, FLOOR) == []
-
-
-def test_intervals_hold_as_often_as_documented() -> None:
-    require_checkout()
-    from headstart.benchmarks.coverage.comparisons import piled_up_held
-
-    # A row of docs/results/coverage.md.
-    shares = piled_up_held(10, 0.7, 0.1, comparisons=600)
-    assert shares["t, custom"] == pytest.approx(0.79, abs=0.05)
-    assert shares["t, baseline"] == pytest.approx(0.67, abs=0.06)
-    assert shares["Fieller's theorem"] == pytest.approx(0.92, abs=0.04)
 
 
 def test_a_method_that_is_always_at_the_floor_or_never_meets_the_criterion_is_warned_of() -> None:
