@@ -51,17 +51,6 @@ def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
     return len(text).to_bytes(LENGTH, "little") + text + content[LENGTH + length :]
 
 
-def describe_architecture(spec: NetworkSpec, model: object) -> str:
-    """Return a description of an architecture: the library, the model and its arguments without the number of classes.
-
-    Args:
-        spec: The network.
-        model: The library's name for it.
-    """
-    arguments = [f"{key} {value}" for key, value in spec.arguments.items() if key != "num_classes"]
-    return ", ".join([f"{spec.library} {model}", *arguments, *(["of pixels"] if spec.pixels else [])])
-
-
 def registry_entry(
     name: str, weights: str, spec: NetworkSpec, model: object, preprocessing: Preprocessing, width: int, notes: str
 ) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from headstart.callbacks.source_files import (
     REGISTRY,
     WEIGHTS,
     add_entry,
-    describe_architecture,
     other_entries,
     registry_entry,
     require_name,
@@ -140,8 +139,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
         notes = f"Trained by Headstart on {self.datamodule.photos.name}, {measured}."
         notes += "".join(f" WARNING: The network {warning}" for warning in results.get("warnings", ()))
         if maps := results.get("feature_maps"):
-            layers = [f"{each['layer']} ({each['last']}, stride {each['stride']})" for each in maps]
-            notes += f" Feature maps: {', '.join(layers)}."
+            notes += f" Feature maps: {', '.join(feature_map['layer'] for feature_map in maps)}."
         entry = registry_entry(self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes)
         add_entry(self.registry, entry, self.folder / WEIGHTS, overwrite=True)
         say(f"entry {self.name!r} of {self.registry}")
@@ -168,7 +166,6 @@ Train a source model on a data set. Writes its weights and a registry entry.
         print_lines(f"WARNING: The network {warning}" for warning in warnings)
 
         metadata = {
-            "architecture": describe_architecture(spec, choose_model(spec)),
             "classes": str(len(batches.classes)),
             "held_out_accuracy": f"{accuracy:.4f}",
             "size": str(preprocessing.crop),

@@ -61,9 +61,6 @@ its accuracy. Accuracies in the ledger are reused.
             if is_known and not accuracies.missing:
                 say(f"{str(self.folder)!r} already has this accuracy; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
-            stored = len(accuracies.keys) - len(accuracies.missing)
-            if 0 < stored < len(accuracies.keys):
-                say(f"{stored} of {len(accuracies.keys)} orderings are in the ledger; the others are trained.")
             record_run(ledger, self.task, self.config_text, accuracies.keys.values())
             if not accuracies.measure(self._count, self._description):
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
@@ -184,8 +181,12 @@ its accuracy. Accuracies in the ledger are reused.
         batches = self.datamodule
         chosen = batches.chosen
         weights = plain_weights(chosen.weights) if chosen.registry is None else str(self.spec.weights or RANDOM)
-        names = {"dataset": batches.photos.name, "backbone": chosen.name, "weights": weights}
-        return {**names, "registry": chosen.registry}
+        return {
+            "dataset": batches.photos.name,
+            "backbone": chosen.name,
+            "weights": weights,
+            "registry": chosen.registry,
+        }
 
     def _description(self) -> dict[str, Any]:
         """Return what readers should know of the inputs besides what decides the accuracies."""

@@ -50,8 +50,6 @@ class LearnedSemanticPrior(StreamingLDA):
         shrinkage: Weight of the prior covariance of the features, which is the identity, in samples.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, shrinkage: PositiveFloat = 1.0
     ) -> None:

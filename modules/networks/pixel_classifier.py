@@ -20,13 +20,11 @@ class FeatureMap(NamedTuple):
 
     Attributes:
         layer: Path of the module whose output it is.
-        last: Class of the innermost module whose output it is, such as `BatchNorm2d` where a norm comes last.
         stride: Pixels of the picture for one of the map.
         channels: Its channels.
     """
 
     layer: str
-    last: str
     stride: int
     channels: int
 
@@ -106,34 +104,25 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
     Raises:
         UserError: There are fewer than two.
     """
-    layers_by_size: dict[int, dict[str, tuple[str, int]]] = {}
-    inner, last = None, ""
+    channels_by_size: dict[int, dict[str, int]] = {}
 
-    def record(path: str, module: nn.Module, output: object) -> None:
-        nonlocal inner, last
-        # A stage returns the output of its last part as it is.
-        if output is not inner or not any(module.children()):
-            inner, last = output, type(module).__name__
+    def record(path: str, output: object) -> None:
         if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
-            layers_by_size.setdefault(output.shape[2], {})[path] = last, output.shape[1]
+            channels_by_size.setdefault(output.shape[2], {})[path] = output.shape[1]
 
     with ExitStack() as hooks:
         for path, module in network.named_modules():
             if path:
-                hook = module.register_forward_hook(
-                    lambda module, _args, output, path=path: record(path, module, output)
-                )
-                hooks.enter_context(hook)
+                hooks.enter_context(module.register_forward_hook(lambda *call, path=path: record(path, call[-1])))
         network(torch.zeros(1, 3, side, side))
 
     maps = []
     for stride in STRIDES:
         # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage. Small
         # pictures have maps of one size for several strides.
-        if layers := layers_by_size.pop(-(-side // stride), None):
+        if layers := channels_by_size.pop(-(-side // stride), None):
             path = min(reversed(layers), key=lambda path: path.count("."))
-            last, channels = layers[path]
-            maps.append(FeatureMap(path, last, stride, channels))
+            maps.append(FeatureMap(path, stride, layers[path]))
     if len(maps) < 2:
         raise UserError(
             f"name: {type(network).__name__} has fewer than two square feature maps of stride "

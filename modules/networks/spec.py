@@ -56,14 +56,12 @@ class MessageTerms:
         arguments: The constructor's arguments.
         preprocessing: The preparation of photos for it.
         random: Random weights.
-        elsewhere: Where to find other models, where a library has no model of a name.
     """
 
     model: str = "model_parameters.name"
     arguments: str = "model_parameters"
     preprocessing: str = "preprocess"
     random: str = "null"
-    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
