@@ -30,8 +30,7 @@ from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.metrics.arrays import Flags
 from headstart.metrics.forecast import known_curves
-from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
-from headstart.metrics.forecast.curve_forecast import TIMES
+from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, Judged, leave_data_sets_out
 from headstart.metrics.forecast.forecaster import LEVELS, known_cases
 from headstart.metrics.forecast.known_curves import KnownCurves
 from headstart.modules.arithmetic import deterministic
@@ -200,7 +199,7 @@ def measure(target: str, source: str) -> KnownCurves:
 
 
 def main(
-    folder: str = "runs/forecast_curves", output: str = str(known_curves.SHIPPED), coverage: str = str(SHIPPED)
+    folder: str = "runs/forecast_curves", output: str = str(known_curves.SHIPPED), coverage: str = str(COVERAGE)
 ) -> None:
     """Measure the curves of every target and source, and write them and their coverage where forecasts read them.
 

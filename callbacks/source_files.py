@@ -126,10 +126,10 @@ def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> 
     """
     if not registry.exists():
         return []
-    known = read_registry(registry).entries
-    if name in known and known[name].weights != _relative_path(weights, registry) and not overwrite:
+    entry = read_registry(registry).entries.get(name)
+    if entry is not None and entry.weights != _relative_path(weights, registry) and not overwrite:
         raise UserError(
-            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {known[name].weights!r}; "
+            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {entry.weights!r}; "
             "give another name, or replace it with --results.overwrite=true"
         )
     document = json.loads(registry.read_text(encoding="utf-8"))

@@ -145,11 +145,10 @@ Train a source model on a data set. Writes its weights and a registry entry.
         say(f"entry {self.name!r} of {self.registry}")
 
     def _spec(self) -> NetworkSpec:
-        chosen, seed = self.datamodule.chosen, self.datamodule.seed
-        if chosen.registry is None:
-            spec: NetworkSpec = chosen.network(seed)
-        else:
-            spec, _ = read_network(chosen, chosen.registry, seed)
+        options, seed = self.datamodule.chosen, self.datamodule.seed
+        spec: NetworkSpec = (
+            options.network(seed) if options.registry is None else read_network(options, options.registry, seed)[0]
+        )
         return replace(spec, model=choose_model(spec), pixels=self.datamodule.of_pixels)
 
     def _write(

@@ -121,12 +121,12 @@ its accuracy. Accuracies in the ledger are reused.
         if self.head_alone:
             # Features are computed of photos that are not augmented.
             del options["augmentation"]
-        fed = {
+        inputs = {
             "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
             "selection_share": batches.selection_share,
             "trainable_from": batches.trainable_from,
         }
-        self.run_key = self.key(self.spec, self.backbone.preprocessing, options, fed)
+        self.run_key = self.key(self.spec, self.backbone.preprocessing, options, inputs)
 
     def _count(self, ordering: int) -> PhotoCounts | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""
@@ -202,7 +202,7 @@ its accuracy. Accuracies in the ledger are reused.
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         described = ledger.origin(stream)[DESCRIPTION]
         values = {split: list(accuracies_of(counts, described, split).values()) for split in batches.evaluated}
-        means = {split: sum(each) / len(each) for split, each in values.items()}
+        means = {split: sum(numbers) / len(numbers) for split, numbers in values.items()}
         only = only_classes(counts, batches.classes)
         warnings = one_class_warnings(only, len(batches.orderings), batches.of_pixels)
 
@@ -233,4 +233,4 @@ its accuracy. Accuracies in the ledger are reused.
 def _correct(counted: PhotoCounts | None) -> str:
     """Return correct predictions as text, those for the validation photos first."""
     counts = (counted.correct, counted.selected) if counted else ("none", None)
-    return " and ".join(str(each) for each in counts if each is not None)
+    return " and ".join(str(count) for count in counts if count is not None)

@@ -16,10 +16,10 @@ from headstart.datamodules.photos.near_duplicates import read_thumbnails
 from headstart.datamodules.photos.photo_source import Photos, PictureFiles
 from headstart.evaluation.classifiers.answer import describe, markdown_page, photo_table, print_answer
 from headstart.evaluation.classifiers.assessment import assess
-from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.folder import JSON, ONNX, TENSORS, Classifier, onnx_writer, require_onnx
 from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.labelled_photos import LabelledPhotos, read_photos, select
+from headstart.evaluation.classifiers.left_out import Labelled, fit_all
 from headstart.evaluation.embeddings import prefix_extraction
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights

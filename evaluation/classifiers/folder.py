@@ -18,7 +18,7 @@ from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.evaluation.classifiers.heads import Head, read_head
+from headstart.evaluation.classifiers.heads import Head
 from headstart.metrics.few_labels.calibration import probabilities
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -153,7 +153,7 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
         if backbone["preprocessing"] is not None:
             backbone["preprocessing"] = Preprocessing(**backbone["preprocessing"])
         classes, temperature = [str(name) for name in document["classes"]], float(document["temperature"])
-        head = read_head(document["head"]["representation"], load_file(root / TENSORS), len(classes))
+        head = Head(document["head"]["representation"], **load_file(root / TENSORS))
         spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
     except UserError:
         raise

@@ -126,22 +126,3 @@ def _read_linear(method: Method, represented: Any, width: int) -> tuple[Tensor, 
         represented[axes] = axes
     ahead, behind = method(axes)[0].chunk(2)
     return (ahead - behind) / 2, ((ahead + behind) / 2).mean(0)
-
-
-def read_head(representation: str, tensors: dict[str, Tensor], classes: int) -> Head:
-    """Build a head from what its files hold.
-
-    Args:
-        representation: Name in `REPRESENTATIONS`.
-        tensors: The tensors, by the names of `Head`'s buffers.
-        classes: Number of classes.
-
-    Raises:
-        TypeError: A tensor is missing.
-        ValueError: They do not belong together.
-    """
-    head = Head(representation, **tensors)
-    shapes = head.weight.shape[1:], head.bias.shape
-    if representation not in REPRESENTATIONS or shapes != ((classes,), (classes,)) or head.offset.dim() != 1:
-        raise ValueError("its tensors are not those of the head that it describes")
-    return head

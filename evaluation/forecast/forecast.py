@@ -11,8 +11,7 @@ from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.arrays import Floats
-from headstart.metrics.forecast.coverage import read_coverage
-from headstart.metrics.forecast.curve_forecast import TIMES, forecast_curve
+from headstart.metrics.forecast.curve_forecast import TIMES, forecast_curve, read_coverage
 from headstart.metrics.forecast.forecaster import KNOWN, MOST_CLASSES
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import finite

@@ -155,7 +155,7 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     for classifier in heads.values():
         identity = nn.Identity()
         # A layer may have several names.
-        for name in [name for name, each in network.named_modules(remove_duplicate=False) if each is classifier]:
+        for name in [name for name, layer in network.named_modules(remove_duplicate=False) if layer is classifier]:
             network.set_submodule(name, identity)
     if spec.library == CUSTOM and heads:
         _require_last(network, next(iter(heads)), partial(run_on_noise, network, preprocessing), spec)

@@ -54,14 +54,14 @@ class PixelClassifier(nn.Module):
         super().__init__()
         self.maps = find_maps(network, side)
         try:
-            self.body = create_feature_extractor(network, [each.layer for each in self.maps])
+            self.body = create_feature_extractor(network, [feature_map.layer for feature_map in self.maps])
         except Exception as error:  # tracing fails with errors of many unrelated kinds
             raise UserError(
                 f"name: the feature maps of {type(network).__name__} cannot be taken out of it ({reason_of(error)}); "
                 "give another network"
             ) from error
         self.pixels = SideBySide()
-        self.classifier = nn.Linear(sum(each.channels for each in self.maps), classes)
+        self.classifier = nn.Linear(sum(feature_map.channels for feature_map in self.maps), classes)
         self.num_classes = classes
 
     def forward(self, images: Tensor) -> Tensor:
@@ -87,7 +87,9 @@ class SideBySide(nn.Module):
 
 def describe_maps(network: nn.Module) -> dict[str, Any]:
     """Return the feature maps of a network under their name in `results.json`; nothing unless it classifies pixels."""
-    return {"feature_maps": [each._asdict() for each in network.maps]} if isinstance(network, PixelClassifier) else {}
+    if not isinstance(network, PixelClassifier):
+        return {}
+    return {"feature_maps": [feature_map._asdict() for feature_map in network.maps]}
 
 
 @torch.no_grad()
