@@ -138,8 +138,6 @@ Train a source model on a data set. Writes its weights and a registry entry.
         measured = f"{results.get('measure', ACCURACY)} {results['accuracy']:.4f}"
         notes = f"Trained by Headstart on {self.datamodule.photos.name}, {measured}."
         notes += "".join(f" WARNING: The network {warning}" for warning in results.get("warnings", ()))
-        if maps := results.get("feature_maps"):
-            notes += f" Feature maps: {', '.join(feature_map['layer'] for feature_map in maps)}."
         entry = registry_entry(self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes)
         add_entry(self.registry, entry, self.folder / WEIGHTS, overwrite=True)
         say(f"entry {self.name!r} of {self.registry}")

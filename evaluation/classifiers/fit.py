@@ -132,7 +132,7 @@ def fit(
         specs[index],
         embedded[index].digest,
         embedded[index].precision,
-        head_of(fit_all(method.name, samples[index]), samples[index].features, samples[index].offset),
+        head_of(fit_all(method.name, samples[index]), samples[index].offset),
         assessment.temperature,
         {name: document[key] for name, key in ABOUT.items()},
         int(seed),

@@ -138,10 +138,8 @@ def _first(curves: Curves, labels: int) -> Curves:
     within = curves.samples_seen <= labels
     beginning = replace(curves, samples_seen=curves.samples_seen[within], correct=curves.correct[..., within])
     if np.isnan(beginning.accuracy).any():
-        why, mend = "some traces end before", "until=limit"
-        if beginning.is_lazy:
-            why, mend = "lazy evaluation left evaluations out", "evaluation=every"
-        raise UserError(f"labels: {labels} given, but {why}; run headstart train with --criterion.{mend}")
+        mend = "run headstart train with --criterion.until=limit and --criterion.evaluation=every"
+        raise UserError(f"labels: {labels} given, but evaluations before were left out; {mend}")
     return beginning
 
 

@@ -81,7 +81,7 @@ def test_heads_predict_as_their_methods() -> None:
     for name in CANDIDATES:
         method = fit_all(name, samples)
         with torch.no_grad():
-            expected, found = method(others)[0], head_of(method, samples.features)(others)
+            expected, found = method(others)[0], head_of(method)(others)
         assert (expected - found).abs().max() < 1e-3 * (expected.max() - expected.min()), name
 
 
@@ -97,10 +97,10 @@ def test_a_common_offset_leaves_the_predictions_as_they_are() -> None:
 
     moved = replace(moved, source_bias=samples.source_bias)
     for name in CANDIDATES:
-        head = head_of(fit_all(name, moved), moved.features, moved.offset)
+        head = head_of(fit_all(name, moved), moved.offset)
         # As a file stores it.
         head = Head(head.representation, **head.state_dict())
-        expected = head_of(fit_all(name, centred), centred.features)(centred.features)
+        expected = head_of(fit_all(name, centred))(centred.features)
         found = head(centred.features + 1e5)
         assert (expected - found).abs().max() < 0.02 * (expected.max() - expected.min()), name
         assert (expected.argmax(-1) == found.argmax(-1)).all(), name

@@ -131,7 +131,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     mistakes: list[tuple[dict[str, Any], int, str]] = [
         ({}, 100, f"labels: 100 given, but traces end at 60 samples; give fewer, or {until}"),
         (late, 5, "labels: 5 given, but the first evaluation is after 8 samples; give more"),
-        ({"correct": lazy}, 20, "lazy evaluation left evaluations out"),
+        ({"correct": lazy}, 20, "evaluations before were left out; run headstart train with"),
         ({"classes": []}, 20, "does not say how many classes"),
     ]
     for index, (options, labels, message) in enumerate(mistakes):

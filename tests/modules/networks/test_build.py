@@ -34,21 +34,11 @@ def refused(name: str, source: str = "torchvision", weights: str | None = None, 
 
 
 UNKNOWN: list[tuple[str, str, object, str]] = [
-    (
-        "torchvision",
-        "resnet50_birds",
-        None,
-        "model_parameters.name: torchvision has no model 'resnet50_birds'; it",
-    ),
-    (
-        "torchvision",
-        "resnet18",
-        "resnet17",
-        "model_parameters.name: torchvision has no model 'resnet17'; it has",
-    ),
+    ("torchvision", "resnet50_birds", None, "torchvision has no model 'resnet50_birds'; it has resnet50"),
+    ("torchvision", "resnet18", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'"),
     ("torchvision", "resnet18", 18, "torchvision has no model 18; it has nothing alike"),
     ("timm", "test_vit.other", None, "timm has no model 'test_vit.other'; it has test_vit"),
-    ("timm", "x", "resnet50.no_such_tag", "model_parameters.model_name: timm has no model 'resnet50.no_such_tag'; it"),
+    ("timm", "x", "resnet50.no_such_tag", "model_parameters.model_name: timm has no model 'resnet50.no_such_tag'"),
 ]
 
 
