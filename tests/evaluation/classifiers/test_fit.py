@@ -124,14 +124,10 @@ def test_the_same_photos_give_the_same_results_and_those_of_others_stay(
     run("fit", photos, *OPTIONS)
     first, again = read_results(str(fitted)), read_results()
     assert {**first, "seconds": 0, "dataset": ""} == {**again, "seconds": 0, "dataset": ""}
-    Path("runs/fit/classifier/model.onnx").touch()
     before = Path("runs/fit/classifier/head.safetensors").read_bytes()
     next((photos / "dark").iterdir()).unlink()
     assert "another configuration (photos_sha256)" in fail(capsys, "fit", photos, *OPTIONS)
     assert Path("runs/fit/classifier/head.safetensors").read_bytes() == before
-    run("fit", photos, *OPTIONS, "--overwrite=true")
-    assert read_results()["photos"] == 23
-    assert not Path("runs/fit/classifier/model.onnx").exists()
 
 
 def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -> None:

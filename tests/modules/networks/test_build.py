@@ -64,13 +64,6 @@ def test_random_weights_depend_on_seed_and_name_alone() -> None:
     assert [weights_digest(network) == first for network in others] == [True, False, False, False]
 
 
-def test_network_is_ready_for_evaluation() -> None:
-    network = build("a")
-    assert not any(module.training for module in network.modules())
-    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
-    assert len(network.state_dict()["features.0.0.weight"]) == 8  # a quarter of 32
-
-
 # Arguments of the constructor, and what is said of them.
 ARGUMENTS_REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("torchvision", {**SMALL, "widthmult": 1}, "torchvision's mobilenet_v2 cannot be created with {'width_mult': 0"),

@@ -49,12 +49,10 @@ def test_strategies_that_make_no_sense() -> None:
     refused: list[tuple[Tensor, Strategy | None, Prefix, str]] = [
         (MAP, "cls", CLASSIFIED, "a spatial map has no class token"),
         (VECTOR, "pool", CLASSIFIED, "a vector has no positions"),
-        (count_up(2), "flatten", CLASSIFIED, "1 axes are neither"),
         (count_up(2, 3, 4, 5, 6), None, CLASSIFIED, "5 axes are neither"),
         (TOKENS[:, :1], "pool", CLASSIFIED, "1 tokens, 1 of them before the patches"),
         (MAP.to(torch.complex64), "pool", CLASSIFIED, "complex numbers are no embedding"),
         (TOKENS, "cls", Prefix(), "declares no class token"),
-        (TOKENS, "cls", Prefix(4, has_class_token=False), "declares no class token"),
         (TOKENS, "cls", Prefix(1, has_class_token=True, patches=5), "declares no class token"),
     ]
     for values, strategy, prefix, reason in refused:
