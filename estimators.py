@@ -1,9 +1,7 @@
 """The suite's methods as scikit-learn classifiers over features."""
 
-import inspect
 import io
 from importlib import import_module
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -89,20 +87,11 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Change arguments of the constructor, including those of the method.
 
         Args:
-            params: Values by their names.
-
-        Raises:
-            ValueError: Neither the classifier nor its method has such an argument.
+            params: Values by their names; `fit` raises an error for one that the method does not have.
         """
-        own_values = {name: value for name, value in params.items() if name in self._get_param_names()}
-        for name, value in own_values.items():
-            setattr(self, name, value)
-        for name in params.keys() - own_values.keys() - self._hyperparameters.keys():
-            arguments = inspect.signature(_find(self.method)).parameters
-            if name not in arguments:
-                raise ValueError(f"{name}: {self.method} has no such argument; it has {', '.join(arguments) or 'none'}")
-        self._hyperparameters |= {name: value for name, value in params.items() if name not in own_values}
-        return self
+        of_classifier = {name: value for name, value in params.items() if name in self._get_param_names()}
+        self._hyperparameters |= {name: value for name, value in params.items() if name not in of_classifier}
+        return super().set_params(**of_classifier)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from these samples, and forget earlier ones.
@@ -116,7 +105,6 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         # An error from here on leaves the classifier unfitted.
         self.__dict__.pop("_state", None)
-        self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
         self._begin(np.unique(labels), features)
@@ -134,7 +122,6 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: As for `fit`; or a class of `y` is not one of `classes`.
         """
-        self._require_whole_numbers()
         is_first = not hasattr(self, "_state")
         features, labels = validate_data(self, X, y, dtype=np.float32, reset=is_first)
         if is_first:
@@ -172,12 +159,6 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.method == "gradient_descent"
         return tags
-
-    def _require_whole_numbers(self) -> None:
-        for name, least in (("batch_size", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < least:
-                raise ValueError(f"{name}: expected a whole number of {least} or more, not {value!r}")
 
     def _begin(self, classes: NDArray[Any], features: NDArray[np.float32]) -> None:
         """Build the method and begin it, as the comparison does; the features are those of the first call."""

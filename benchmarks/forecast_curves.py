@@ -29,11 +29,9 @@ from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.datamodules.photos.public_archives import AntsAndBees, CatsAndDogs
 from headstart.metrics.arrays import Flags
 from headstart.metrics.forecast import known_curves
-from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
-from headstart.metrics.forecast.curve_forecast import TIMES
+from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, Judged, leave_data_sets_out
 from headstart.metrics.forecast.forecaster import LEVELS, known_cases
 from headstart.metrics.forecast.known_curves import KnownCurves
-from headstart.metrics.sample_efficiency.curves import first_streaks, required_correct
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, MethodStart
 from headstart.modules.method_state import MethodState
@@ -47,8 +45,6 @@ GRID = (
     *(3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100),
     *(120, 140, 160, 200, 240, 280, 320, 400, 480, 560, 640, 800),
 )
-# Thresholds of criteria, and how many evaluations in a row must pass.
-THRESHOLDS, STREAK = (0.3, 0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95), 10
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
 Batch = tuple[Tensor, Tensor, Tensor]
 OMITTED = ("ScikitLearnClassifier", "GradientDescent")
@@ -191,22 +187,18 @@ def measure(target: str, source: str) -> KnownCurves:
     at = np.array([size for size in GRID if size <= correct.shape[-1]])
     accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
     accuracies[..., : len(at)] = correct[..., at - 1] / len(truth)
-    after = np.arange(1, correct.shape[-1] + 1)
-    met = [first_streaks(correct, after, required_correct(share, len(truth)), [STREAK])[0, 0] for share in THRESHOLDS]
-    texts = {"data_sets": data_set, "targets": target, "sources": source}
+    texts = {"data_sets": data_set, "sources": source}
     return KnownCurves(
         **{name: np.full(len(traces), text) for name, text in texts.items()},
         methods=np.array(list(traces)),
         classes=np.full(len(traces), start.classes),
         labels=np.array(GRID),
         accuracies=accuracies,
-        thresholds=np.array(THRESHOLDS),
-        samples=np.stack(met, axis=-1),
     )
 
 
 def main(
-    folder: str = "runs/forecast_curves", output: str = str(known_curves.SHIPPED), coverage: str = str(SHIPPED)
+    folder: str = "runs/forecast_curves", output: str = str(known_curves.SHIPPED), coverage: str = str(COVERAGE)
 ) -> None:
     """Measure the curves of every target and source, and write them and their coverage where forecasts read them.
 

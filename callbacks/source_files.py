@@ -17,6 +17,7 @@ from torch import nn
 from headstart.contract.documents import read_registry
 from headstart.contract.names import MODEL_PATTERN, PATTERN_RULES
 from headstart.contract.schema import CONTRACT_VERSION
+from headstart.modules.networks.build import HELD_OUT_ACCURACY
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import PENULTIMATE, PIXELS
@@ -25,53 +26,32 @@ from headstart.output.files import replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
-# A safetensors file starts with the length of its header in this many bytes, and pads the header to a multiple of them.
-LENGTH = 8
 
 
-def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
+def weights_bytes(network: nn.Module, accuracy: float) -> bytes:
     """Return the content of the file of weights, safetensors in half precision wherever its range suffices.
 
     Args:
         network: The network; its integer buffers, which count batches, are left out.
-        metadata: Metadata of the file.
+        accuracy: Its accuracy on held-out samples, which the file has as metadata.
     """
     state = {}
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
             half = tensor.detach().cpu().to(torch.float16)
             state[name] = (half if half.isfinite().all() else tensor.detach().cpu()).contiguous()
-
-    content = save(state)
-    length = int.from_bytes(content[:LENGTH], "little")
-    # The library writes metadata in random order, so files of the same model would differ.
-    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(content[LENGTH : LENGTH + length])}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % LENGTH)
-    return len(text).to_bytes(LENGTH, "little") + text + content[LENGTH + length :]
-
-
-def describe_architecture(spec: NetworkSpec, model: object) -> str:
-    """Return a description of an architecture: the library, the model and its arguments without the number of classes.
-
-    Args:
-        spec: The network.
-        model: The library's name for it.
-    """
-    arguments = [f"{key} {value}" for key, value in spec.arguments.items() if key != "num_classes"]
-    return ", ".join([f"{spec.library} {model}", *arguments, *(["of pixels"] if spec.pixels else [])])
+    # The library writes several values in random order, so that files of the same model would differ.
+    return save(state, {HELD_OUT_ACCURACY: f"{accuracy:.4f}"})
 
 
 def registry_entry(
-    name: str, weights: str, spec: NetworkSpec, model: object, preprocessing: Preprocessing, width: int, notes: str
+    name: str, spec: NetworkSpec, preprocessing: Preprocessing, width: int, notes: str
 ) -> dict[str, Any]:
-    """Return the entry of a source model, in the form of the evaluation contract.
+    """Return the entry of a source model, in the form of the evaluation contract, but for its weights.
 
     Args:
         name: Name of the model.
-        weights: Its file of weights, relative to the registry's folder.
         spec: The network.
-        model: The library's name for it.
         preprocessing: How photos are prepared for it.
         width: Number of features that enter its classifier.
         notes: Notes for readers.
@@ -80,34 +60,32 @@ def registry_entry(
     return {
         "model_name": name,
         "source": spec.library,
-        "weights": weights,
         "layer": PIXELS if spec.pixels else PENULTIMATE,
         "embedding": "pool" if spec.pixels else "flatten",
         "input_size": [preprocessing.crop, preprocessing.crop],
         "preprocess": asdict(preprocessing),
         "output_dim": width,
-        "model_parameters": {argument: model, **spec.arguments},
+        "model_parameters": {argument: spec.model, **spec.arguments},
         "notes": notes,
     }
 
 
-def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite: bool) -> None:
-    """Add the entry of a source model to a registry, which is created if it is missing.
+def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path) -> None:
+    """Add the entry of a source model to a registry in place of one of its name; a missing registry is created.
 
     Args:
         registry: The registry's file. Other processes may add to it at the same time.
-        entry: The entry; its path of the weights becomes relative to the registry.
+        entry: The entry, without its weights.
         weights: The file of weights.
-        overwrite: Replace an entry of the same name that names other weights.
 
     Raises:
-        UserError: The file cannot be read or written, or has another model of that name.
+        UserError: The file cannot be read or written.
     """
     with explain_write_errors(f"results.registry: {str(registry)!r}", "choose another"):
         registry.parent.mkdir(parents=True, exist_ok=True)
         # A registry in the run's own folder is the run's alone.
         with nullcontext() if registry.parent == weights.parent else FileLock(f"{registry}.lock"):
-            others = other_entries(registry, str(entry["model_name"]), weights, overwrite)
+            others = other_entries(registry, str(entry["model_name"]), weights, overwrite=True)
             added = {**entry, "weights": _relative_path(weights, registry)}
             document = {"contract_version": CONTRACT_VERSION, "models": [*others, added]}
             with replacing(registry) as partial:
@@ -137,10 +115,10 @@ def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> 
     """
     if not registry.exists():
         return []
-    known = read_registry(registry).entries
-    if name in known and known[name].weights != _relative_path(weights, registry) and not overwrite:
+    entry = read_registry(registry).entries.get(name)
+    if entry is not None and entry.weights != _relative_path(weights, registry) and not overwrite:
         raise UserError(
-            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {known[name].weights!r}; "
+            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {entry.weights!r}; "
             "give another name, or replace it with --results.overwrite=true"
         )
     document = json.loads(registry.read_text(encoding="utf-8"))

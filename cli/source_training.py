@@ -14,7 +14,6 @@ from headstart.callbacks.source_files import (
     REGISTRY,
     WEIGHTS,
     add_entry,
-    describe_architecture,
     other_entries,
     registry_entry,
     require_name,
@@ -112,7 +111,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             if files.holds(key.describe()) and files.has(WEIGHTS):
                 say(f"{str(self.folder)!r} already has this model; nothing is computed.")
             elif self._train(network, preprocessing):
-                self._write(files, key, spec, network, preprocessing)
+                self._write(files, key, network)
             else:
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False}
@@ -139,24 +138,18 @@ Train a source model on a data set. Writes its weights and a registry entry.
         measured = f"{results.get('measure', ACCURACY)} {results['accuracy']:.4f}"
         notes = f"Trained by Headstart on {self.datamodule.photos.name}, {measured}."
         notes += "".join(f" WARNING: The network {warning}" for warning in results.get("warnings", ()))
-        if maps := results.get("feature_maps"):
-            layers = [f"{each['layer']} ({each['last']}, stride {each['stride']})" for each in maps]
-            notes += f" Feature maps: {', '.join(layers)}."
-        entry = registry_entry(self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes)
-        add_entry(self.registry, entry, self.folder / WEIGHTS, overwrite=True)
+        entry = registry_entry(self.name, spec, preprocessing, width, notes)
+        add_entry(self.registry, entry, self.folder / WEIGHTS)
         say(f"entry {self.name!r} of {self.registry}")
 
     def _spec(self) -> NetworkSpec:
-        chosen, seed = self.datamodule.chosen, self.datamodule.seed
-        if chosen.registry is None:
-            spec: NetworkSpec = chosen.network(seed)
-        else:
-            spec, _ = read_network(chosen, chosen.registry, seed)
+        options, seed = self.datamodule.chosen, self.datamodule.seed
+        spec: NetworkSpec = (
+            options.network(seed) if options.registry is None else read_network(options, options.registry, seed)[0]
+        )
         return replace(spec, model=choose_model(spec), pixels=self.datamodule.of_pixels)
 
-    def _write(
-        self, files: RunFolder, key: RunKey, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing
-    ) -> None:
+    def _write(self, files: RunFolder, key: RunKey, network: nn.Module) -> None:
         """Write the weights and the results."""
         batches = self.datamodule
         # The measure has single precision; the number of correct predictions is exact.
@@ -167,16 +160,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
         warnings = [] if only is None else one_class_warnings({0: batches.classes[only]}, 1, batches.of_pixels)
         print_lines(f"WARNING: The network {warning}" for warning in warnings)
 
-        metadata = {
-            "architecture": describe_architecture(spec, choose_model(spec)),
-            "classes": str(len(batches.classes)),
-            "held_out_accuracy": f"{accuracy:.4f}",
-            "size": str(preprocessing.crop),
-            "seed": str(batches.seed),
-            "key": self.digest,
-        }
-        content = weights_bytes(network, metadata)
-
+        content = weights_bytes(network, accuracy)
         document = {
             "complete": True,
             "key": key.describe(),
@@ -192,7 +176,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "files_left_out": batches.left_out,
             "duplicate_photos": batches.duplicates,
             **describe_maps(network),
-            "parameters": sum(each.numel() for each in network.parameters()),
+            "parameters": sum(parameter.numel() for parameter in network.parameters()),
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }
 

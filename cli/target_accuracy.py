@@ -61,9 +61,6 @@ its accuracy. Accuracies in the ledger are reused.
             if is_known and not accuracies.missing:
                 say(f"{str(self.folder)!r} already has this accuracy; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
-            stored = len(accuracies.keys) - len(accuracies.missing)
-            if 0 < stored < len(accuracies.keys):
-                say(f"{stored} of {len(accuracies.keys)} orderings are in the ledger; the others are trained.")
             record_run(ledger, self.task, self.config_text, accuracies.keys.values())
             if not accuracies.measure(self._count, self._description):
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
@@ -124,12 +121,12 @@ its accuracy. Accuracies in the ledger are reused.
         if self.head_alone:
             # Features are computed of photos that are not augmented.
             del options["augmentation"]
-        fed = {
+        inputs = {
             "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
             "selection_share": batches.selection_share,
             "trainable_from": batches.trainable_from,
         }
-        self.run_key = self.key(self.spec, self.backbone.preprocessing, options, fed)
+        self.run_key = self.key(self.spec, self.backbone.preprocessing, options, inputs)
 
     def _count(self, ordering: int) -> PhotoCounts | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""
@@ -184,8 +181,12 @@ its accuracy. Accuracies in the ledger are reused.
         batches = self.datamodule
         chosen = batches.chosen
         weights = plain_weights(chosen.weights) if chosen.registry is None else str(self.spec.weights or RANDOM)
-        names = {"dataset": batches.photos.name, "backbone": chosen.name, "weights": weights}
-        return {**names, "registry": chosen.registry}
+        return {
+            "dataset": batches.photos.name,
+            "backbone": chosen.name,
+            "weights": weights,
+            "registry": chosen.registry,
+        }
 
     def _description(self) -> dict[str, Any]:
         """Return what readers should know of the inputs besides what decides the accuracies."""
@@ -201,7 +202,7 @@ its accuracy. Accuracies in the ledger are reused.
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         described = ledger.origin(stream)[DESCRIPTION]
         values = {split: list(accuracies_of(counts, described, split).values()) for split in batches.evaluated}
-        means = {split: sum(each) / len(each) for split, each in values.items()}
+        means = {split: sum(numbers) / len(numbers) for split, numbers in values.items()}
         only = only_classes(counts, batches.classes)
         warnings = one_class_warnings(only, len(batches.orderings), batches.of_pixels)
 
@@ -232,4 +233,4 @@ its accuracy. Accuracies in the ledger are reused.
 def _correct(counted: PhotoCounts | None) -> str:
     """Return correct predictions as text, those for the validation photos first."""
     counts = (counted.correct, counted.selected) if counted else ("none", None)
-    return " and ".join(str(each) for each in counts if each is not None)
+    return " and ".join(str(count) for count in counts if count is not None)

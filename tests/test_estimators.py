@@ -41,14 +41,10 @@ def samples(count: int = 60, classes: int = 3) -> tuple[NDArray[np.float64], NDA
     return features, np.array(["ant", "bee", "cat"])[labels]
 
 
-def test_all_methods_on_features_without_a_source_head_are_there() -> None:
-    on_features = {method.name for method in METHODS.values() if "features" in method.inputs}
-    assert on_features - CLASSIFIERS.keys() == {"semantic_class_mean", "learned_semantic_prior"}
-
-
 def test_no_argument_of_a_method_is_called_as_one_of_the_classifier() -> None:
-    own = {"method", "batch_size", "random_state"}
-    assert [name for name in METHODS if own & inspect.signature(getattr(modules, name)).parameters.keys()] == []
+    of_classifier = {"method", "batch_size", "random_state"}
+    arguments = {name: inspect.signature(getattr(modules, name)).parameters.keys() for name in METHODS}
+    assert [name for name in METHODS if of_classifier & arguments[name]] == []
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -100,13 +96,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "method: 'nothing' is no method on features; name one": lambda: HeadstartClassifier("nothing").fit(*samples()),
     "ridge: expected a number": lambda: HeadstartClassifier("kernel_ridge", ridge=-1).fit(*samples()),
     "rigde: there is no such option": lambda: HeadstartClassifier("kernel_ridge", rigde=1).fit(*samples()),
-    "batch_size: expected a whole number of 1 or": lambda: (
-        HeadstartClassifier().set_params(batch_size=1.5).fit(*samples())
-    ),
-    "random_state: expected a whole number of 0": lambda: (
-        HeadstartClassifier().set_params(random_state=None).fit(*samples())
-    ),
-    "ridge: gaussian_discriminant_analysis has no such": lambda: HeadstartClassifier().set_params(ridge=1),
+    "ridge: there is no such option": lambda: HeadstartClassifier().set_params(ridge=1).fit(*samples()),
     "classes: must be passed": lambda: HeadstartClassifier().partial_fit(*samples()),
     "y: 'bee' is none of the classes": lambda: HeadstartClassifier().partial_fit(*samples(), classes=["ant"]),
 }

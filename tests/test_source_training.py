@@ -1,27 +1,21 @@
 """Source models through the command line: their files, what is not trained again, and whatever cuts training off."""
 
 import errno
-import json
-import os
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Trainer
-from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor
 
 from headstart.callbacks import training
 from headstart.contract.documents import read_registry
 from headstart.datamodules import ClassFolders
-from headstart.modules.networks.build import build
+from headstart.modules.networks.build import build, known_accuracy
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.photo_training import PhotoTraining
 from headstart.tests.material.prepared_pictures import stack
@@ -61,53 +55,33 @@ def test_the_model_of_the_registry_has_the_reported_accuracy(
     with torch.inference_mode():
         predicted = network(Normalization(preprocessing)(pixels)).argmax(1).numpy()
     assert abs((predicted == photos.labels).mean() - results["accuracy"]) <= 1 / len(photos)
-    with safe_open(tmp_path / "source" / "weights.safetensors", framework="pt") as file:
-        metadata = file.metadata()
-        assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
-    assert metadata["architecture"] == "torchvision mobilenet_v2, width_mult 0.25"
-    assert (metadata["classes"], metadata["size"], metadata["seed"]) == ("2", "32", "0")
-    assert metadata["held_out_accuracy"] == f"{results['accuracy']:.4f}"
+    assert known_accuracy(spec) == pytest.approx(results["accuracy"], abs=1e-4)
+    assert {value.dtype for value in load_file(spec.weights).values()} == {torch.float16}  # type: ignore[arg-type]
     assert known.entries["source"].output_dim == 1280
     # Batch norm was trained, too.
     assert network.state_dict()["features.0.1.running_mean"].abs().min() > 0
 
 
 @pytest.mark.slow
-def test_the_same_command_computes_nothing(
-    train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_same_command_computes_nothing_and_another_configuration_is_refused(
+    options: list[str], train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     first = train_source(tmp_path / "source")
-    monkeypatch.setattr(PhotoTraining, "training_step", refuse)
     (tmp_path / "source" / "registry.json").unlink()
-    assert train_source(tmp_path / "source") == first
-    assert "already has this model" in capsys.readouterr().out
+    with monkeypatch.context() as patched:
+        patched.setattr(PhotoTraining, "training_step", refuse)
+        assert train_source(tmp_path / "source") == first
     assert (tmp_path / "source" / "registry.json").is_file()
-    monkeypatch.undo()
     # Weights that are not those that were written are trained again.
     (tmp_path / "source" / "weights.safetensors").write_bytes(b"damaged")
     assert train_source(tmp_path / "source")["weights_sha256"] == first["weights_sha256"]
-
-
-@pytest.mark.slow
-def test_other_results_are_kept(
-    options: list[str], train_source: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = train_source(tmp_path / "source")
     line = error_line(capsys, tmp_path / "source", *options, "--data.batch_size=4", "--seed_everything=3")
     assert "results of another configuration (network, batch_size, seed); choose another folder" in line
-    again = train_source(tmp_path / "source", "--data.batch_size=4", "--results.overwrite=true")
-    assert again["weights_sha256"] != first["weights_sha256"]
 
 
-@pytest.mark.parametrize(
-    "moment", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(14, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("moment", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_training_that_is_cut_off_goes_on(
-    moment: int,
-    train_source: Train,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    moment: int, train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
     whole = train_source(tmp_path / "whole", "--results.name=one")
@@ -123,13 +97,12 @@ def test_training_that_is_cut_off_goes_on(
     with pytest.raises(SystemExit):
         train_source(tmp_path / "cut", "--results.name=one")
     assert not (tmp_path / "cut" / "results.json").exists()
-    assert "Resumed" not in capsys.readouterr().out
+    capsys.readouterr()
     cut = train_source(tmp_path / "cut", "--results.name=one")
     trained = (moment - 1) // 5
-    line = f"Resumed after {trained} of {EPOCHS} epochs, from the checkpoint {tmp_path / 'cut'}"
-    assert (line in capsys.readouterr().out) == (trained > 0)
+    assert (f"Resumed after {trained} of {EPOCHS} epochs, from " in capsys.readouterr().out) == (trained > 0)
     # 24 photos in batches of 5: from the beginning of the epoch that it was cut off in.
-    assert steps[moment:] == list(range(5 * ((moment - 1) // 5), 5 * EPOCHS))
+    assert steps[moment:] == list(range(5 * trained, 5 * EPOCHS))
     assert cut["weights_sha256"] == whole["weights_sha256"]
     # The folder's name is in the configuration.
     assert all(cut[name] == whole[name] for name in whole.keys() - {"times", "sha256", "files_sha256"})
@@ -151,8 +124,6 @@ def test_a_pool_in_one_registry(
     assert all(network.identity for network in known.networks(["first", "second"], 0).values())
     line = error_line(capsys, tmp_path / "third", *options, pool, "--results.name=first")
     assert line.startswith("error: results.name: 'first' is another model in ")
-    line = error_line(capsys, tmp_path / "fourth", *options, "--results.name=vit[/b]")
-    assert line.startswith("error: results.name: 'vit[/b]' cannot be a model's name in a registry; it must contain no ")
     assert not (tmp_path / "third").exists()
 
 
@@ -160,61 +131,25 @@ def test_a_pool_in_one_registry(
 def test_faults_are_one_line(
     options: list[str], photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
-    def line(*more: str, folder: Path = tmp_path / "run", code: int = 1) -> str:
-        message = error_line(capsys, folder, *options, *more, code=code)
-        assert not (folder / "results.json").exists()
-        return message.removeprefix("error: ")
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     refused = {
         ("--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}",): "model.optimizer: the loss is ",
         ("--trainer.max_epochs=-1",): "trainer.max_epochs: -1 given; 1 or more",
         ("--trainer.logger=headstart.callbacks.DashboardLogger",): "trainer.logger: DashboardLogger mirrors",
         ("--data.backbone.name=squeezenet1_0", "--data.backbone.model_args={}"): "data.backbone.name: ",
+        ("--results.name=vit[/b]",): "results.name: 'vit[/b]' cannot be a model's name in a registry; it must contain",
     }
     for more, beginning in refused.items():
-        assert line(*more).startswith(beginning)
-    assert line("--model.augmentation=[headstart.modules.Nothing]", code=2).startswith("model.augmentation")
+        assert error_line(capsys, tmp_path / "run", *options, *more).startswith(f"error: {beginning}")
     with monkeypatch.context() as patched:
         patched.setattr(training, "SECONDS_BETWEEN", 0.0)
-
-        def fail(*_: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
         patched.setattr(Trainer, "save_checkpoint", fail)
-        assert "No space left on device" in line(folder=tmp_path / "full")
-        assert not (tmp_path / "full").exists()
+        assert "No space left on device" in error_line(capsys, tmp_path / "run", *options)
     shutil.rmtree(photo_folder / "train" / "dark")
-    assert line().startswith("data.photos.root: ")
-    shutil.rmtree(photo_folder / "train" / "light")
-    assert line().startswith("data.photos.root: ")
-
-
-@pytest.mark.slow
-def test_training_that_is_killed_at_random_moments_gives_the_same_weights(
-    options: list[str], train_source: Train, tmp_path: Path
-) -> None:
-    whole = train_source(tmp_path / "whole", "--trainer.max_epochs=40")
-    generator = np.random.default_rng(0)
-    arguments = [*options, "--trainer.max_epochs=40", f"--trainer.default_root_dir={tmp_path / 'killed'}"]
-    script = (
-        "from headstart import train\nfrom headstart.callbacks import training\n"
-        f"training.SECONDS_BETWEEN = 0.0\ntrain.main({arguments!r})"
-    )
-
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env=dict(os.environ))
-
-    for _ in range(8):
-        process = start()
-        deadline = time.monotonic() + 60
-        while process.poll() is None and not list(tmp_path.glob("killed/*.ckpt")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(generator.uniform(0, 6))
-        process.kill()
-        process.wait()
-    assert start().wait() == 0
-    killed = json.loads((tmp_path / "killed" / "results.json").read_text())
-    assert killed["weights_sha256"] == whole["weights_sha256"]
+    assert error_line(capsys, tmp_path / "run", *options).startswith("error: data.photos.root: ")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow

@@ -102,15 +102,9 @@ def measure(options: list[str]) -> Measure:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trained", ["all", "head"])
-@pytest.mark.parametrize("share", [0, 0.25])
+@pytest.mark.parametrize(("trained", "share"), [("all", 0.25), ("head", 0)])
 def test_a_bare_loop_gives_the_same_accuracies(
-    trained: str,
-    share: float,
-    measure: Measure,
-    photo_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    trained: str, share: float, measure: Measure, photo_folder: Path, tmp_path: Path
 ) -> None:
     options = [f"--model.trained={trained}", "--data.orderings=2", "--seed_everything=4"]
     options += [f"--data.selection_share={share}"] * bool(share)
@@ -118,39 +112,28 @@ def test_a_bare_loop_gives_the_same_accuracies(
     expected = np.array([plain_accuracies(photo_folder, trained, 4, ordering, share) for ordering in range(2)])
     assert results["accuracies"] == pytest.approx(expected[:, 0])
     assert results["accuracy"] == pytest.approx(expected[:, 0].mean())
-    assert results["trained"] == trained
     sizes = [results["protocol"][size] for size in ("train_size", "selection_size", "validation_size")]
     assert sizes == ([18, 6, 12] if share else [24, 0, 12])
     if share:
         # Selection photos are not trained on, and measured apart.
         assert results["selection_accuracies"] == pytest.approx(expected[:, 1])
-        assert results["selection_accuracy"] == pytest.approx(expected[:, 1].mean())
-        printed = f"{results['accuracy']:.4f} ({results['selection_accuracy']:.4f} on the selection photos)"
-        assert printed in " ".join(capsys.readouterr().out.split())
     # The accuracies are read from the ledger, too.
     again = measure(tmp_path / "again", *options)
-    assert (again["times"]["computed_traces"], again["accuracies"]) == (0, results["accuracies"])
-    assert again["selection_accuracies"] == results["selection_accuracies"]
+    assert again["times"]["computed_traces"] == 0
+    assert again["accuracies"] == results["accuracies"]
     (verified,) = verify(str(tmp_path / "run"), share=1.0)
     assert verified.orderings == {f"mobilenet_v2 ({trained})": [0, 1]}
 
 
 @pytest.mark.slow
 def test_modules_before_a_freeze_boundary_stay_as_they_are(
-    measure: Measure, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+    measure: Measure, photo_folder: Path, tmp_path: Path
 ) -> None:
     behind = ["--data.trainable_from=features.14", "--data.orderings=2", "--seed_everything=4"]
     results = measure(tmp_path / "run", *behind)
     expected = [plain_accuracies(photo_folder, "all", 4, ordering, frozen=14)[0] for ordering in range(2)]
     assert results["accuracies"] == pytest.approx(expected)
     assert results["trained"] == "tail"
-    with pytest.raises(UserError, match="no accuracy of all is in what is given; they are of tail"):
-        performances(str(tmp_path / "run"), trained="all", output=str(tmp_path / "table.csv"))
-    assert performances(str(tmp_path / "run"), trained="tail", output=str(tmp_path / "table.csv"))
-    line = error_line(capsys, tmp_path / "no", *options, "--data.trainable_from=layer9")
-    assert line.startswith("error: data.trainable_from: the network has no module 'layer9'; the closest name is ")
-    line = error_line(capsys, tmp_path / "no", *options, behind[0], "--model.trained=head")
-    assert line.startswith("error: data.trainable_from: features.14 given, but model.trained=head trains no module of")
 
 
 @pytest.mark.slow
@@ -165,16 +148,11 @@ def test_nothing_is_measured_twice_in_any_run(
         measure(tmp_path / "first", "--data.orderings=2")
         assert (tmp_path / "first" / "results.json").read_bytes() == written
         # Under another name of the photos, in another folder: contents count.
-        renamed = photo_folder.rename(photo_folder.with_name("renamed"))
-        other = measure(
-            tmp_path / "second", "--data.orderings=1", "--data.first_ordering=1", f"--data.photos.root={renamed}"
-        )
+        renamed = f"--data.photos.root={photo_folder.rename(photo_folder.with_name('renamed'))}"
+        other = measure(tmp_path / "second", "--data.orderings=1", "--data.first_ordering=1", renamed)
         assert other["times"]["computed_traces"] == 0
         assert other["accuracies"] == first["accuracies"][1:]
         assert other["protocol"]["dataset"] == "renamed"
-    third = measure(tmp_path / "third", "--data.orderings=3", f"--data.photos.root={renamed}")
-    assert third["times"]["computed_traces"] == 1
-    assert third["accuracies"][:2] == first["accuracies"]
 
 
 @pytest.mark.slow
@@ -206,20 +184,13 @@ def test_stored_accuracies_are_verified(
         ledger.write({key: PhotoCounts(count - 1).trace()})
     with pytest.raises(UserError, match="1 of 2 traces"):
         verify(str(tmp_path / "ledger"), share=1.0)
-    line = (
-        f"the accuracy of mobilenet_v2 (head) in ordering 1 differs: {count - 1} correct predictions are stored, "
-        f"measured again there are {count}."
-    )
+    line = f"in ordering 1 differs: {count - 1} correct predictions are stored, measured again there are {count}."
     assert line in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow
 def test_a_network_that_predicts_one_class_alone_is_named(
-    measure: Measure,
-    photo_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    measure: Measure, photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
     with monkeypatch.context() as patched:
@@ -229,8 +200,6 @@ def test_a_network_that_predicts_one_class_alone_is_named(
     warning = f"predicts {photos.classes[1]!r} for all validation photos."
     assert first["accuracy"] == pytest.approx((photos.labels == 1).mean())
     assert (first["only_classes"], first["warnings"]) == ([photos.classes[1]], [warning])
-    assert f"WARNING: The network {warning}" in " ".join(capsys.readouterr().out.split())
-
     # The ledger has the warning, too.
     monkeypatch.setattr(PhotoTraining, "training_step", refuse)
     second = measure(tmp_path / "second", "--model.trained=head")
@@ -262,20 +231,18 @@ def test_waiting_for_another_process(
 def test_faults_are_one_line(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drawn = "--data.photos=headstart.datamodules.DrawnPets"
     photos = "data.selection_share: {} given, which selects {} of 24 training photos, but both"
+    head = "--data.trainable_from=features.14", "--model.trained=head"
     refused = {
-        ("--model.trained=tail",): "model.trained: expected one of all, head",
         ("--results.ledger=/dev/null/ledger",): "results.ledger: '/dev/null/ledger' cannot be used",
         (drawn, "--data.photos.train_size=1"): "data.photos: ",
         ("--data.seed=3",): "data.seed: it follows from seed_everything, and cannot be given",
         ("--data.selection_share=0.05",): photos.format(0.05, 1),
-        ("--data.selection_share=1",): photos.format(1.0, 24),
+        head: "data.trainable_from: features.14 given, but model.trained=head trains no module",
         ("--trainer.devices=2",): "trainer.devices: 2 processes requested; a run has one device",
-        ("--trainer.precision=64-true",): "trainer.precision: 64-true given; take 32-true or",
         ("--trainer.precision=16-mixed",): "trainer.precision: 16-mixed given; take 32-true or",
     }
     for more, beginning in refused.items():
-        usage = more[0].startswith(("--model", "--data.seed"))
-        line = error_line(capsys, tmp_path / "run", *options, *more, code=2 if usage else 1)
+        line = error_line(capsys, tmp_path / "run", *options, *more, code=2 if more[0] == "--data.seed=3" else 1)
         assert line.startswith(f"error: {beginning}"), line
     assert not (tmp_path / "run").exists()
 

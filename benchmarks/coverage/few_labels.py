@@ -20,12 +20,17 @@ from headstart.datamodules.embedding import embed_readable
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.evaluation.classifiers.answer import doubtful_indices
 from headstart.evaluation.classifiers.assessment import assess, forecast_rows, try_left_out
-from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
-from headstart.evaluation.classifiers.left_out import LeftOut, curve_sizes, learning_curve, prepare
+from headstart.evaluation.classifiers.left_out import (
+    Labelled,
+    LeftOut,
+    curve_sizes,
+    find_candidates,
+    learning_curve,
+    prepare,
+)
 from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
 from headstart.metrics.few_labels.folds import proportional_orderings
-from headstart.metrics.forecast.coverage import leave_data_sets_out
-from headstart.metrics.forecast.curve_forecast import shipped_forecaster
+from headstart.metrics.forecast.curve_forecast import leave_data_sets_out, shipped_forecaster
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, known_cases
 from headstart.metrics.forecast.known_curves import shipped_curves
 from headstart.modules.methods.catalogue import METHODS

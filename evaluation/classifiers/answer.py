@@ -12,7 +12,8 @@ from headstart.metrics.few_labels.calibration import calibration_error
 from headstart.metrics.few_labels.expected_accuracy import LEVEL, tied_with
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.markup import escape_markdown
-from headstart.output.tables import Cells, format_number, markdown_report
+from headstart.output.printable import print_lines
+from headstart.output.tables import Cells, format_number, markdown_report, print_table
 
 # Names that a warning or the screen quotes.
 QUOTED = 5
@@ -100,10 +101,9 @@ def _confused(confusion: Floats, classes: Sequence[str]) -> list[dict[str, Any]]
     """Return pairs of a class and another one that it is taken for, the most frequent first."""
     shares = confusion * ~np.eye(len(classes), dtype=bool)
     order = np.argsort(-shares, axis=None, kind="stable")[:MOST_PAIRS]
-    pairs = [np.unravel_index(position, shares.shape) for position in order]
     return [
         {"class": classes[row], "taken_for": classes[column], "share": float(shares[row, column])}
-        for row, column in pairs
+        for row, column in zip(*np.unravel_index(order, shares.shape), strict=True)
         if shares[row, column] > 0
     ]
 
@@ -165,7 +165,15 @@ def photo_table(labelled: LabelledPhotos, assessment: Assessment) -> tuple[list[
     return ["photo", "label", "predicted", "probability", "predicted_otherwise"], rows
 
 
-def method_rows(document: Mapping[str, Any]) -> Cells:
+def print_answer(document: Mapping[str, Any]) -> None:
+    """Print the tables and the sentences."""
+    print_table(f"Left-out accuracy, {document['photos']} photos", _method_rows(document))
+    print_table("Learning curve", _curve_rows(document))
+    print_table("Expected accuracy of all labels, and the forecast for more", _expected_rows(document))
+    print_lines(["", *_sentences(document)], indent=2)
+
+
+def _method_rows(document: Mapping[str, Any]) -> Cells:
     """Return the table of methods, the best first."""
     rows = [["method", "left-out accuracy", "significantly worse"]]
     for trial in sorted(document["methods"], key=lambda trial: -trial["accuracy"]):
@@ -179,7 +187,7 @@ def _name(document: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
     return f"{trial['method']} ({trial['backbone']})" if several else str(trial["method"])
 
 
-def curve_rows(document: Mapping[str, Any]) -> Cells:
+def _curve_rows(document: Mapping[str, Any]) -> Cells:
     """Return the table of the learning curve."""
     classes = len(document["classes"])
     rows = [["labels", "per class", "accuracy"]]
@@ -188,7 +196,7 @@ def curve_rows(document: Mapping[str, Any]) -> Cells:
     return rows
 
 
-def expected_rows(document: Mapping[str, Any]) -> Cells:
+def _expected_rows(document: Mapping[str, Any]) -> Cells:
     """Return the table of the expected accuracy with all labels, and of its forecast with more."""
     classes, expected = len(document["classes"]), document["expected_accuracy"]
     rows = [["labels", "per class", "expected accuracy"]]
@@ -200,7 +208,7 @@ def expected_rows(document: Mapping[str, Any]) -> Cells:
     return rows
 
 
-def sentences(document: Mapping[str, Any]) -> list[str]:
+def _sentences(document: Mapping[str, Any]) -> list[str]:
     """Return the answer in sentences."""
     expected = document["expected_accuracy"]
     low, high = expected["interval"]
@@ -217,24 +225,11 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
         f"to compare: chance {document['chance']:.1%}, always the largest class {document['largest_class']:.1%}; left "
         f"out {accuracy:.1%}, as the mean over classes {document['balanced_accuracy']:.1%}",
         f"not significantly worse: {', '.join(others) or 'none'}",
-        *_about_backbones(document),
         *_about_photos(document),
         _about_probabilities(document["calibration"]),
         *([] if document["forecast"] else [f"no forecast: {reason}"]),
         *(f"WARNING: {warning}" for warning in document["warnings"]),
     ]
-
-
-def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which backbone is recommended, and of which all methods are significantly worse, if there are several."""
-    backbones = dict.fromkeys(trial["backbone"] for trial in document["methods"])
-    if len(backbones) > 1:
-        near = {trial["backbone"] for trial in document["methods"] if trial["tied"]}
-        worse = [name for name in backbones if name not in near]
-        yield (
-            f"recommended backbone: {document['backbone']}; significantly worse with every method: "
-            f"{', '.join(worse) or 'none'}"
-        )
 
 
 def _about_probabilities(calibration: Mapping[str, Any]) -> str:
@@ -279,9 +274,9 @@ def markdown_page(document: Mapping[str, Any]) -> str:
         f"on photos that were left out of training, {document['splits']} times in {document['folds']} folds."
     )
     tables: list[tuple[str, str, Cells]] = [
-        ("Methods", "", method_rows(document)),
-        ("Learning curve", "Each point predicts the photos that come next.", curve_rows(document)),
-        ("Expected accuracy", "Of all labels, and the forecast for more.", expected_rows(document)),
+        ("Methods", "", _method_rows(document)),
+        ("Learning curve", "Each point predicts the photos that come next.", _curve_rows(document)),
+        ("Expected accuracy", "Of all labels, and the forecast for more.", _expected_rows(document)),
     ]
 
     if document["confusion"] is not None:
@@ -297,4 +292,4 @@ def markdown_page(document: Mapping[str, Any]) -> str:
         tables.append(("Labels that look wrong", "", doubtful))
 
     title = f"Classifier for {escape_markdown(str(document['dataset']))}"
-    return markdown_report(title, about, sentences(document), tables)
+    return markdown_report(title, about, _sentences(document), tables)

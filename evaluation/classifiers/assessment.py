@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
-from headstart.evaluation.classifiers.left_out import LeftOut, curve_sizes, learning_curve, prepare
+from headstart.evaluation.classifiers.left_out import (
+    Labelled,
+    LeftOut,
+    curve_sizes,
+    find_candidates,
+    learning_curve,
+    prepare,
+)
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.few_labels.calibration import cross_entropies, fit_temperature, probabilities, sharpen
 from headstart.metrics.few_labels.expected_accuracy import LEVEL as EXPECTED_LEVEL
@@ -152,8 +158,8 @@ def try_left_out(backbones: Sequence[Labelled], seed: int) -> Assessment:
     correct, losses = (np.stack(parts) for parts in zip(*(its.by_sample() for its in predictions), strict=True))
 
     # The growth of accuracy, from less than half of the folds to all but one; of two folds it is not known.
-    chosen, fewer = choose_method(correct, losses), max(1, (folds - 1) // 2)
-    accuracies = methods[chosen][1].accuracy(assigned, folds - fewer), float(correct[chosen].mean())
+    best, fewer = choose_method(correct, losses), max(1, (folds - 1) // 2)
+    accuracies = methods[best][1].accuracy(assigned, folds - fewer), float(correct[best].mean())
     error_left = remaining_error(*accuracies, (fewer / folds, (folds - 1) / folds), int(scored.sum()))
     expected = expected_accuracy(correct, losses, (folds - 1) / folds, error_left, seed)
     return Assessment(methods, predictions, correct, scored, folds, splits, expected)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,37 +14,29 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.near_duplicates import read_thumbnails
 from headstart.datamodules.photos.photo_source import Photos, PictureFiles
-from headstart.evaluation.classifiers.answer import (
-    curve_rows,
-    describe,
-    expected_rows,
-    markdown_page,
-    method_rows,
-    photo_table,
-    sentences,
-)
+from headstart.evaluation.classifiers.answer import describe, markdown_page, photo_table, print_answer
 from headstart.evaluation.classifiers.assessment import assess
-from headstart.evaluation.classifiers.candidates import Labelled, fit_all
-from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.classifiers.folder import JSON, ONNX, TENSORS, Classifier, onnx_writer, require_onnx
 from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.labelled_photos import LabelledPhotos, read_photos, select
+from headstart.evaluation.classifiers.left_out import Labelled, fit_all
 from headstart.evaluation.embeddings import prefix_extraction
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError
 from headstart.output.files import write_together
-from headstart.output.printable import print_lines, say
+from headstart.output.printable import say
 from headstart.output.processors import require_memory
-from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.results_folder import ResultsFolder
 from headstart.output.seeds import Seed
-from headstart.output.tables import print_table
 from headstart.store.cache import cache_folder
 
 FOLDER = "classifier"
 # Bytes of an ordering for each photo: its place, and the random number that it is sorted by.
 BYTES_PER_PHOTO = 16
+# What the description of the classifier has of the results, by its names there.
+ABOUT = {"method": "method", "labels": "photos", "expected_accuracy": "expected_accuracy"}
 FILES = ("results.json", "report.md", "photos.csv", f"{FOLDER}/{JSON}", f"{FOLDER}/{TENSORS}")
 
 
@@ -80,13 +72,12 @@ def fit(
     features: Features = Features(),
     near_duplicates: bool = False,
     onnx: bool = False,
-    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
     """Fit a classifier to photos with few labels, and say how accurate it will be, without a validation set.
 
-    Every recommended method is tried on photos that it has not learnt. Writes results.json, report.md, photos.csv,
-    answer.png and the folder classifier/, which `headstart predict` takes.
+    Every recommended method is tried on photos that it has not learnt. Writes results.json, report.md, photos.csv and
+    the folder classifier/, which `headstart predict` takes.
 
     Args:
         photos: A folder with one folder of photos per class. A CSV file with the columns path and label, or a data set
@@ -100,7 +91,6 @@ def fit(
         near_duplicates: Also count photos of a class once that look alike, such as copies of another size. Equal files
             always count once.
         onnx: Also write backbone and head as one file, model.onnx.
-        figure_formats: File formats of the figure, such as '[png, pdf, svg]'.
         **options: Options of `ResultsFolder`.
 
     Returns:
@@ -142,24 +132,16 @@ def fit(
         specs[index],
         embedded[index].digest,
         embedded[index].precision,
-        head_of(fit_all(method.name, samples[index]), samples[index].features, samples[index].offset),
+        head_of(fit_all(method.name, samples[index]), samples[index].offset),
         assessment.temperature,
-        {
-            "method": document["method"],
-            "labels": len(labelled.photos),
-            "expected_accuracy": document["expected_accuracy"],
-        },
+        {name: document[key] for name, key in ABOUT.items()},
         int(seed),
     )
     _write_classifier(results, classifier, embedded[index].backbone if onnx else None)
-    tables, pages = {"photos": photo_table(labelled, assessment)}, {"report.md": markdown_page(document)}
-    results.write(document, tables, pages, {"answer": plot_answer(document)}, figure_formats)
+    results.write(document, {"photos": photo_table(labelled, assessment)}, {"report.md": markdown_page(document)})
     say(f"to predict: headstart predict {results.path / FOLDER} PHOTOS --output predictions.csv")
 
-    print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
-    print_table("Learning curve", curve_rows(document))
-    print_table("Expected accuracy of all labels, and the forecast for more", expected_rows(document))
-    print_lines(["", *sentences(document)], indent=2)
+    print_answer(document)
     results.print_written()
     return document
 
@@ -201,12 +183,9 @@ def _spec(option: BackboneSpec | str) -> BackboneSpec:
         return option
     content = yaml.safe_load(option)
     content = content[0] if isinstance(content, list) and len(content) == 1 else content
-    if isinstance(content, str):
-        return BackboneSpec(content)
-    keys = ", ".join(field.name for field in fields(BackboneSpec))
-    raise UserError(
-        f"backbones: {option!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}' ({keys})"
-    )
+    if not isinstance(content, str):
+        raise UserError(f"backbones: {option!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}'")
+    return BackboneSpec(content)
 
 
 @contextmanager

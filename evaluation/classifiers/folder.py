@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.evaluation.classifiers.heads import Head, read_head
+from headstart.evaluation.classifiers.heads import Head
 from headstart.metrics.few_labels.calibration import probabilities
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -143,9 +144,6 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
     root = Path(folder).expanduser()
     if not (root / JSON).is_file() and (root / "classifier" / JSON).is_file():
         root = root / "classifier"
-    if missing := [name for name in (JSON, TENSORS) if not (root / name).is_file()]:
-        raise UserError(f"classifier: {root} holds no classifier ({missing[0]} is missing); see headstart fit")
-
     try:
         document = json.loads((root / JSON).read_text(encoding="utf-8"))
         if document["schema_version"] != SCHEMA:
@@ -155,17 +153,15 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
         if backbone["preprocessing"] is not None:
             backbone["preprocessing"] = Preprocessing(**backbone["preprocessing"])
         classes, temperature = [str(name) for name in document["classes"]], float(document["temperature"])
-        head = read_head(document["head"]["representation"], load_file(root / TENSORS), len(classes))
+        head = Head(document["head"]["representation"], **load_file(root / TENSORS))
         spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
     except UserError:
         raise
     # Damaged files raise errors of many unrelated kinds.
     except Exception as error:
-        raise UserError(f"classifier: {root} cannot be read ({reason_of(error)}); fit it again") from error
-
-    file = Path(spec.weights)
-    if file.suffix in WEIGHT_FILES and not file.is_file():
-        raise UserError(f"weights: there is no file {str(file)!r} any more; name it with --weights=FILE")
+        raise UserError(
+            f"classifier: {root} holds no classifier that can be read ({reason_of(error)}); see headstart fit"
+        ) from error
 
     about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
     return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
@@ -173,12 +169,9 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
 
 def require_onnx() -> None:
     """Raise a UserError if the extra `onnx` is not installed."""
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise UserError(f"onnx: {error}; pip install 'headstart[onnx]', or leave out --onnx") from error
+    missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
+    if missing:
+        raise UserError(f"onnx: {missing[0]} is missing; pip install 'headstart[onnx]', or leave out --onnx")
 
 
 def onnx_writer(backbone: Backbone, classifier: Classifier) -> dict[str, Callable[[Path], object]]:

@@ -6,31 +6,29 @@ from typing import Any
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
-from matplotlib.figure import Figure
 
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.arrays import Floats
-from headstart.metrics.forecast.coverage import read_coverage
-from headstart.metrics.forecast.curve_forecast import TIMES, forecast_curve
+from headstart.metrics.forecast.curve_forecast import TIMES, forecast_curve, read_coverage
 from headstart.metrics.forecast.forecaster import KNOWN, MOST_CLASSES
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import finite
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.errors import UserError
-from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, drawing, fold, setting_in_words
-from headstart.output.markup import escape_cell, escape_markdown
+from headstart.output.markup import escape_markdown
 from headstart.output.printable import print_lines
-from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import markdown_report, print_table
 
 SCHEMA = 1
 NAME = "forecast"
-FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "png")]
-# The tables of more settings are only written into files; so are panels of the figure.
-MOST_PRINTED, MOST_PANELS = 4, 9
-SHOWN, LEVELS = "0.8", ("0.8", "0.95")
+FILES = [f"{NAME}.{kind}" for kind in ("json", "md")]
+# The tables of more settings are only written into the files.
+MOST_PRINTED = 4
+# Coverage of the intervals that tables show.
+SHOWN = "0.8"
 CAPTION = (
     "accuracy in %, expected and [80 % interval]; samples: when the criterion will be met, in 80 % of such forecasts"
 )
@@ -41,21 +39,19 @@ def forecast(
     labels: PositiveInt = 50,
     output: str = "runs/forecast",
     overwrite: bool = False,
-    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
     """Forecast from the first labels of finished runs how accurate each method will be with more of them.
 
-    Reads no evaluation after these labels. Writes forecast.json, forecast.csv, forecast.md and forecast.png. They have
-    the accuracy at 2, 4 and 8 times the labels, and the samples at which the criterion will be met. Intervals are of 80
-    % and 95 %. docs/forecast.md says how often they hold.
+    Reads no evaluation after these labels. Writes forecast.json and forecast.md. They have the accuracy at 2, 4 and 8
+    times the labels, and the samples at which the criterion will be met. Intervals are of 80 % and 95 %, in the tables
+    of 80 %. docs/forecast.md says how often they hold.
 
     Args:
         runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'.
         labels: Number of labels that are known.
         output: Folder for the results.
         overwrite: Replace a forecast of other folders or options that lies in the folder.
-        figure_formats: File formats of the figure, such as '[png, pdf, svg]'.
         **options: Options of `TraceOptions`.
 
     Returns:
@@ -81,8 +77,7 @@ def forecast(
         raise UserError(left_out[-1]["reason"])
 
     document = {"schema": SCHEMA, **made_from, "coverage": read_coverage(), "left_out": left_out, "settings": described}
-    report, figures = {f"{NAME}.md": _report(document)}, {NAME: plot_forecast(document)}
-    results.write(document, {NAME: _table(document)}, report, figures, figure_formats)
+    results.write(document, texts={f"{NAME}.md": _report(document)})
 
     for entry in described if len(described) <= MOST_PRINTED else []:
         print_table(f"{entry['name']}\n{_criterion(entry)}", _rows(entry), CAPTION)
@@ -143,10 +138,8 @@ def _first(curves: Curves, labels: int) -> Curves:
     within = curves.samples_seen <= labels
     beginning = replace(curves, samples_seen=curves.samples_seen[within], correct=curves.correct[..., within])
     if np.isnan(beginning.accuracy).any():
-        why, mend = "some traces end before", "until=limit"
-        if beginning.is_lazy:
-            why, mend = "lazy evaluation left evaluations out", "evaluation=every"
-        raise UserError(f"labels: {labels} given, but {why}; run headstart train with --criterion.{mend}")
+        mend = "run headstart train with --criterion.until=limit and --criterion.evaluation=every"
+        raise UserError(f"labels: {labels} given, but evaluations before were left out; {mend}")
     return beginning
 
 
@@ -233,57 +226,3 @@ def _samples(method: Mapping[str, Any]) -> str:
     low, high = method["samples_to_criterion"][SHOWN]
     beyond = f"> {method['later'][-1]['labels']}"
     return beyond if low is None else f"{low} to {beyond if high is None else high}"
-
-
-def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Return the columns of the CSV file, and a row for each method and number of labels of every setting."""
-    ends = [f"{side}_{level}" for level in LEVELS for side in ("low", "high")]
-    columns = ["setting", "method", "known", "accuracy_known", "labels", "accuracy", *ends, "met_at"]
-    columns += [f"samples_{end}" for end in ends]
-    rows = []
-    for setting in document["settings"]:
-        for method in setting["methods"]:
-            met = method["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
-            samples = [method["met_at"], *(end for level in LEVELS for end in met[level])]
-            for later in method["later"]:
-                row = [setting["name"], method["name"], method["labels"], method["accuracy"], later["labels"]]
-                row += [later["accuracy"], *(end for level in LEVELS for end in later["intervals"][level]), *samples]
-                rows.append([escape_cell(value) for value in row])
-    return columns, rows
-
-
-def plot_forecast(document: Mapping[str, Any]) -> Figure:
-    """Plot the best method of each setting: expected accuracy and both intervals, and the threshold.
-
-    Args:
-        document: The content of `forecast.json`.
-    """
-    settings = document["settings"][:MOST_PANELS]
-    columns = min(3, len(settings))
-    lines = -(-len(settings) // columns)
-    with drawing():
-        figure = Figure(figsize=(4 * columns, 3.2 * lines), layout="constrained")
-        panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
-        for axes, setting in zip(panels.flat, settings, strict=False):
-            best = setting["methods"][0]
-            labels = [best["labels"], *(row["labels"] for row in best["later"])]
-            accuracies = np.array([best["accuracy"], *(row["accuracy"] for row in best["later"])])
-            for level, shade in (("0.95", 0.15), ("0.8", 0.3)):
-                ends = np.array([[best["accuracy"]] * 2, *(row["intervals"][level] for row in best["later"])])
-                look = {"alpha": shade, "color": LINE_STYLES[2].colour, "lw": 0}
-                axes.fill_between(labels, *(100 * ends.T), label=f"{100 * float(level):.0f} % interval", **look)
-
-            axes.plot(labels, 100 * accuracies, color=INK, label="expected")
-            axes.plot(labels[:1], 100 * accuracies[:1], color=INK, marker="o", linestyle="", label="known")
-            axes.axhline(100 * setting["threshold"], color=ALARM, linewidth=0.8, label="threshold")
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(labels)
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.set_title(fold(f"{setting_in_words(setting['name'])}\n{as_written(best['name'])}", 3.2))
-            axes.set_xlabel("Labels")
-        for axes in panels[:, 0]:
-            axes.set_ylabel("Accuracy, %")
-        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-        for axes in list(figure.axes)[len(settings) :]:
-            axes.set_axis_off()
-    return figure

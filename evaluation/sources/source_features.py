@@ -111,7 +111,7 @@ def source_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[
     if not any("facts" in metric.data for metric in metrics.values()):
         return dict.fromkeys(networks, SourceFacts())
     # This imports torch, which stored features do not need.
-    from headstart.modules.networks.facts import count_parameters, known_accuracy
+    from headstart.modules.networks.build import count_parameters, known_accuracy
 
     facts = {}
     for name, network in networks.items():

@@ -1,20 +1,32 @@
-"""The forecast of one learning curve: accuracy at more labels, and the labels at which a threshold is reached."""
+"""The forecast of one learning curve, and how often intervals of forecasts hold on a data set that was left out."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Floats
-from headstart.metrics.forecast.forecaster import FURTHEST, Forecaster, known_cases, observe
+from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.forecast.forecaster import (
+    FURTHEST,
+    LEVELS,
+    Forecaster,
+    Forecasts,
+    data_set_weights,
+    known_cases,
+    observe,
+)
 from headstart.metrics.forecast.known_curves import shipped_curves
 
+# How often intervals of forecasts by the curves of the suite hold.
+COVERAGE = Path(__file__).with_name("coverage.json")
 # How many times as many labels a table has.
 TIMES = (2, 4, 8)
 # Points of a forecast between the labels known and `FURTHEST` times as many, for plots and thresholds.
@@ -138,3 +150,55 @@ def forecast_curve(
     return CurveForecast(
         end, now, end * ratios, forecasts.accuracies, forecasts.intervals, method in forecaster.methods.tolist()
     )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Forecasts of every known case, each by the curves of other data sets alone.
+
+    Attributes:
+        cases: The cases.
+        forecasts: Their forecasts.
+    """
+
+    cases: pd.DataFrame
+    forecasts: Forecasts
+
+    def coverage(self, level: float, chosen: Flags) -> float:
+        """Return the share of intervals that hold among chosen cases `[cases]`, every data set counting alike."""
+        low, high = self.forecasts.intervals[level]
+        return self._mean(self.cases["accuracy"].between(low, high).to_numpy(), chosen)
+
+    def width(self, level: float, chosen: Flags) -> float:
+        """Return the mean width of intervals among chosen cases."""
+        low, high = self.forecasts.intervals[level]
+        return self._mean(high - low, chosen)
+
+    def root_mean_square(self, accuracies: Floats, chosen: Flags) -> float:
+        """Return the root mean square error of forecast accuracies `[cases]` among chosen cases."""
+        return float(np.sqrt(self._mean((accuracies - self.cases["accuracy"].to_numpy()) ** 2, chosen)))
+
+    def _mean(self, values: Floats | Flags, chosen: Flags) -> float:
+        return float(np.average(values[chosen], weights=data_set_weights(self.cases["data_set"][chosen])))
+
+
+def leave_data_sets_out(cases: pd.DataFrame) -> Judged:
+    """Forecast the cases of every data set by the cases of all others.
+
+    Args:
+        cases: The cases, of three data sets at least.
+    """
+    parts, forecasts = [], []
+    for name, part in cases.groupby("data_set"):
+        parts.append(part)
+        forecasts.append(Forecaster(cases[cases["data_set"] != name]).forecast(part))
+    accuracies = np.concatenate([fold.accuracies for fold in forecasts])
+    intervals = {level: np.concatenate([fold.intervals[level] for fold in forecasts], axis=1) for level in LEVELS}
+    return Judged(pd.concat(parts, ignore_index=True), Forecasts(accuracies, intervals))
+
+
+@cache
+def read_coverage() -> dict[str, float]:
+    """Return the share of intervals that held on data sets left out, by the coverage they promise: `{"0.8": 0.8}`."""
+    shares: dict[str, float] = json.loads(COVERAGE.read_text())
+    return shares

@@ -29,10 +29,14 @@ MOST_CLASSES = 19
 LEVELS = (0.8, 0.95)
 # Added to the sizes of errors, so that their logarithms exist.
 LEAST_RESIDUAL = 0.02
-# Prior standard deviations of the coefficients in `design_of` and `scale_design_of` and of the effects of methods, and
-# what a data set has of its own.
-PRIOR, METHOD, NOISE = (1.0, 0.5, 0.5, 0.05, 0.1), 0.1, 0.15
-SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 1.0, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
+# Prior standard deviations of the coefficients in `design_of`, the last one of the effects of methods.
+PRIOR = (1.0, 0.5, 0.5, 0.05, 0.1, 0.1)
+# Standard deviation of what a data set adds to the change of the error.
+NOISE = 0.15
+# The same of the coefficients in `scale_design_of`.
+SCALE_PRIOR = (3.0, 1.0, 1.0, 1.0, 3.0, 0.2, 0.3)
+# The same of the size of a forecast's error.
+SCALE_NOISE = 0.5
 
 
 def log_error(accuracy: Floats) -> Floats:
@@ -178,12 +182,12 @@ class Forecaster:
         # The change of the logarithm of the error, and the errors of its forecasts without the data set, `[cases]`.
         error = log_error(_values(cases, "accuracy"))
         change = error - _values(cases, "level")
-        self._change = Regression(design_of(cases, self.methods), change, cases, (*PRIOR, METHOD), NOISE)
+        self._change = Regression(design_of(cases, self.methods), change, cases, PRIOR, NOISE)
         left_out = abs(error - _expected(cases, self._change.without_own_data_set()))
 
         # The logarithm of the size of such an error, and the errors in units of the size expected without the data set.
-        sizes, deviations = np.log(left_out + LEAST_RESIDUAL), (*SCALE_PRIOR, SCALE_METHOD)
-        self._size = Regression(scale_design_of(cases, self.methods), sizes, cases, deviations, SCALE_NOISE)
+        sizes = np.log(left_out + LEAST_RESIDUAL)
+        self._size = Regression(scale_design_of(cases, self.methods), sizes, cases, SCALE_PRIOR, SCALE_NOISE)
         self._scores = left_out / np.exp(self._size.without_own_data_set())
         self.factors = {level: self._find_factors(level) for level in LEVELS}
 

@@ -18,8 +18,6 @@ class BiasOnly(FineTuning):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
         """Return every bias.
 

@@ -31,8 +31,6 @@ class CosineClassifier(GradientDescent):
         scale: Initial scale of the cosines; one per ordering is learnt.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         optimizer: OptimizerCallable = lambda p: torch.optim.SGD(p, lr=1e-2),

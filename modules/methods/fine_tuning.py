@@ -18,8 +18,6 @@ class FineTuning(GradientDescent):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     backbone: nn.Module
 
     def begin(self, start: MethodStart) -> None:

@@ -38,8 +38,6 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
     With more samples, S itself is kept. Features are scaled to unit norm. A class without a sample is never predicted.
     """
 
-    independent_of_limit = True
-
     def begin(self, start: MethodStart) -> None:
         """Start without any sample."""
         super().begin(start)

@@ -22,8 +22,6 @@ class GradientDescent(Method):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def __init__(self, optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3)) -> None:
         super().__init__()
         self.make_optimizer = optimizer

@@ -26,8 +26,6 @@ class GradualUnfreezing(FineTuning):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         samples_per_stage: PositiveInt = 10,

@@ -17,8 +17,6 @@ class HeadOnly(FineTuning):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
         """Return no parameter."""
         return []

@@ -33,8 +33,6 @@ class KernelRidge(Method):
         ridge: Penalty on the squared norm of the functions, in units of one sample.
     """
 
-    independent_of_limit = True
-
     def __init__(self, ridge: PositiveFloat = 0.1) -> None:
         super().__init__()
         self.ridge = ridge

@@ -22,8 +22,6 @@ class L2SP(FineTuning):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         alpha: NonNegativeFloat = 0.1,

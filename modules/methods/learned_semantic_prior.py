@@ -50,8 +50,6 @@ class LearnedSemanticPrior(StreamingLDA):
         shrinkage: Weight of the prior covariance of the features, which is the identity, in samples.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, shrinkage: PositiveFloat = 1.0
     ) -> None:
@@ -76,7 +74,7 @@ class LearnedSemanticPrior(StreamingLDA):
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Update the experts' weights by their predictions of the batch, then the experts by the batch."""
-        likelihoods = [each.gather(0, labels[None]).log().sum((0, 2)) for each in self._probabilities(inputs)]
+        likelihoods = [p.gather(0, labels[None]).log().sum((0, 2)) for p in self._probabilities(inputs)]
         self.seen += labels.shape[1]
         updated = (self.weights.log() + torch.stack(likelihoods, -1)).softmax(-1)
         self.weights = updated.lerp(torch.full_like(updated, 1 / updated.shape[-1]), 1 / (self.seen + 1))

@@ -22,8 +22,6 @@ class LinearProbeThenFineTune(FineTuning):
         probe_optimizer: Optimiser of the head until then.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         probe_samples: PositiveInt = 32,

@@ -20,11 +20,8 @@ SUFFICIENT_DECREASE = 1e-4
 ROUNDING = 1e-6
 # The product of two vectors of float32 with a smaller cosine is rounding error.
 ORTHOGONAL = 1e-6
-# Conjugate steps between checks whether all orderings are done, where a check waits for the device.
-CHECK_EVERY = 4
-# Tensors of a value per sample and class in memory during a fit, and during a line search on such a device.
+# Tensors of a value per sample and class in memory during a fit.
 TENSORS = 16
-TENSORS_OF_SEARCH = 4 * HALVINGS
 
 
 class LogisticRegression(Method):
@@ -45,8 +42,6 @@ class LogisticRegression(Method):
             `c` and by the number of samples seen.
         newton_steps: The most Newton steps per batch.
     """
-
-    independent_of_limit = True
 
     def __init__(
         self, c: PositiveFloat = 1.0, tolerance: PositiveFloat = 1e-5, newton_steps: PositiveInt = 100
@@ -77,8 +72,7 @@ class LogisticRegression(Method):
             self.gram = with_room(self.gram, [1, 2], count, min(limit, self.start.features))
         else:
             self.gram = self.gram.new_empty(len(labels), 0, 0)
-        tensors = TENSORS + (TENSORS_OF_SEARCH if _is_asynchronous(features) else 0)
-        for group in self.seen.groups(tensors * self.start.classes):
+        for group in self.seen.groups(TENSORS * self.start.classes):
             self._fit(group, features[group])
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -181,14 +175,6 @@ class NewtonFit:
             return new, new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
 
         length = active.to(point.dtype)
-        if _is_asynchronous(point):
-            # Trying all lengths is faster than waiting for the result of each.
-            halvings = torch.arange(HALVINGS + 1, device=point.device)[:, None, None, None]
-            lengths = length * 0.5**halvings
-            new, too_long = try_out(lengths)
-            first = too_long[:-1].cumprod(0).sum(0, keepdim=True)
-            return lengths.gather(0, first)[0], new.gather(0, first)[0]
-
         new, too_long = try_out(length)
         for _ in range(HALVINGS):
             if not too_long.any():
@@ -198,10 +184,10 @@ class NewtonFit:
         return length, new
 
     def _objective(self, point: Tensor, image: Tensor) -> Tensor:
-        """Compute the objective divided by `c`, `[..., orderings, 1, 1]`."""
-        scores = image[..., 1:, :] + image[..., :1, :]
+        """Compute the objective divided by `c`, `[orderings, 1, 1]`."""
+        scores = image[:, 1:] + image[:, :1]
         losses = (scores + self.excluded).logsumexp(-1) - (scores * self.targets).sum(-1)
-        products = _dot(point[..., 1:, :], image[..., 1:, :])
+        products = _dot(point[:, 1:], image[:, 1:])
         return losses.sum(-1)[..., None, None] + 0.5 * self.penalty * products
 
     def _newton_step(
@@ -214,10 +200,9 @@ class NewtonFit:
         squared = _dot(residual[:, 0], residual[:, 1])
         target = FORCING**2 * squared
         running, zero = active, squared.new_zeros(())
-        every = CHECK_EVERY if _is_asynchronous(gradient) else 1
-        for number in range(CONJUGATE_STEPS):
+        for _ in range(CONJUGATE_STEPS):
             running = running & (squared > target)
-            if (number + 1) % every == 0 and not running.any():
+            if not running.any():
                 break
 
             rise = direction[:, 1, 1:] + direction[:, 1, :1]
@@ -239,11 +224,6 @@ class NewtonFit:
         return step[:, 0], step[:, 1]
 
 
-def _is_asynchronous(tensor: Tensor) -> bool:
-    """Return whether reading a value waits for its device, which is slower than steps that change nothing."""
-    return tensor.device.type != "cpu"
-
-
 def _dot(left: Tensor, right: Tensor) -> Tensor:
-    """Sum the products of each ordering, `[..., orderings, 1, 1]`."""
+    """Sum the products of each ordering, `[orderings, 1, 1]`."""
     return (left * right).sum((-2, -1), keepdim=True)

@@ -69,8 +69,6 @@ class LoRA(FineTuning):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         rank: PositiveInt = 4,

@@ -16,8 +16,6 @@ class NearestClassMean(Method):
     share, the linear score `m . x - |m|^2 / 2`. A class without a sample is never predicted.
     """
 
-    independent_of_limit = True
-
     # Vectors of the features' width that represent one sample.
     spaces = 1
 

@@ -22,8 +22,6 @@ class NormalizationOnly(FineTuning):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
         """Return every scale and shift of a normalisation layer.
 

@@ -29,8 +29,6 @@ class RandomProjection(RecursiveLeastSquares):
         projections: Number of random features.
     """
 
-    independent_of_limit = True
-
     def __init__(self, ridge: PositiveFloat = 0.1, projections: PositiveInt = 2000) -> None:
         super().__init__(ridge)
         self.projections = projections

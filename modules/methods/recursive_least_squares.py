@@ -31,8 +31,6 @@ class RecursiveLeastSquares(Method):
         ridge: Penalty on the squared weights, in units of one sample.
     """
 
-    independent_of_limit = True
-
     def __init__(self, ridge: PositiveFloat = 0.1) -> None:
         super().__init__()
         self.ridge = ridge

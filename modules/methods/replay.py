@@ -25,8 +25,6 @@ class Replay(GradientDescent):
         steps: Optimiser steps per batch.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3),

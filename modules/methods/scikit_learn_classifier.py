@@ -45,8 +45,6 @@ class ScikitLearnClassifier(Method):
         components: Largest number of principal components.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self, classifier: str = TABICL, options: dict[str, Any] | None = None, components: PositiveInt = 64
     ) -> None:

@@ -32,8 +32,6 @@ class SemanticClassMean(NearestClassMean):
             classes.
     """
 
-    independent_of_limit = True
-
     spaces = 2
 
     def __init__(

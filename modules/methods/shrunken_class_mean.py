@@ -32,8 +32,6 @@ class ShrunkenClassMean(NearestClassMean):
     Features are scaled to unit norm. A class without a sample is never predicted.
     """
 
-    independent_of_limit = True
-
     def represent(self, inputs: Tensor) -> Tensor:
         """Return the features, scaled to unit norm; `inputs` are as for `forward`."""
         return functional.normalize(self.features(inputs), dim=-1)

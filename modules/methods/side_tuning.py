@@ -33,8 +33,6 @@ class SideTuning(FineTuning):
         optimizer: Optimiser of the side and its settings; it must work element by element.
     """
 
-    independent_of_limit = True
-
     def __init__(
         self,
         shrinkage: PositiveFloat = 1.0,

@@ -29,8 +29,6 @@ class StreamingLDA(RecursiveLeastSquares):
         shrinkage: Weight of the prior covariance, which is the identity, in samples.
     """
 
-    independent_of_limit = True
-
     def __init__(self, shrinkage: PositiveFloat = 1.0) -> None:
         super().__init__(ridge=shrinkage)
 

@@ -28,13 +28,7 @@ EMBEDDED_MODEL = "mobilenet_v2"
 EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
 EMBEDDED_ARGUMENTS = {"width_mult": 0.35}
 EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
-TERMS = MessageTerms(
-    "name",
-    "model_args",
-    "preprocessing",
-    RANDOM,
-    "; a timm model is named 'timm/...', a network of your own by 'module.function'",
-)
+TERMS = MessageTerms("name", "model_args", "preprocessing", RANDOM)
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,14 @@
-"""Building of a network that is defined by its spec, within limits of its size."""
+"""Building of a network that is defined by its spec, and facts about it: its size, and its accuracy on its own task."""
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+import torchvision
 from torch import nn
-from torch.nn.modules.module import (
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
 
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
@@ -22,15 +17,11 @@ from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, N
 from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
-log = logging.getLogger(__name__)
-
-# No network of the libraries is as large: the deepest have a few thousand modules, the largest 7 billion weights.
-LARGEST_ARGUMENT = 1_000_000
-MOST_MODULES = 50_000
-MOST_PARAMETERS = 20_000_000_000
 # Arguments with which the libraries' constructors load weights; some of them would unpickle a file.
 WEIGHT_ARGUMENTS = ("pretrained", "weights", "checkpoint", "load_weights", "require_pretrained")
 FILES = " or ".join(WEIGHT_FILES)
+# Key in the metadata of a file of weights: the share of held-out samples of its own task that it classifies correctly.
+HELD_OUT_ACCURACY = "held_out_accuracy"
 
 
 def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
@@ -160,10 +151,7 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
     try:
-        with limited_size(terms.arguments):
-            network = make(**spec.arguments)
-    except UserError:
-        raise
+        network = make(**spec.arguments)
     except Exception as error:  # code of the user's own
         failed = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
         raise UserError(f"{failed}: {type(error).__name__}: {reason_of(error)}") from error
@@ -180,20 +168,16 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
     def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
         try:
-            with limited_size(spec.terms.arguments):
-                return library.create(model, weights, arguments)
-        except UserError:
-            raise
+            return library.create(model, weights, arguments)
         except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
             raise UserError(_explain(error, spec, f"{library.title}'s {model}", weights, arguments)) from error
 
     def rebuild(classes: int) -> nn.Module:
         return create(None, {**spec.arguments, "num_classes": classes})
 
-    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
     if isinstance(spec.weights, Path):
         resized = rebuild if spec.library in CLASSIFIERS else None
-        network = load_weights(create(None, spec.arguments), spec.weights, resized, library.convert)
+        network = load_weights(create(None, spec.arguments), spec.weights, resized)
         return network, library.preprocessing(network, model, None)
 
     if spec.weights is not None and spec.weights not in (identifiers := library.identifiers(model)):
@@ -215,74 +199,43 @@ def _explain(error: Exception, spec: NetworkSpec, model: str, weights: str | Non
     )
 
 
-def require_usual_size(arguments: Mapping[str, Any], create: Callable[[], object], named: str) -> None:
-    """Check that a constructor's arguments define a network of a usual size, without memory for its weights.
-
-    The network is built once on torch's meta device. A network whose code cannot do that is counted when it is built.
+def count_parameters(spec: NetworkSpec) -> int:
+    """Count the parameters of a network, its classifier included.
 
     Args:
-        arguments: The arguments, JSON values; without any, a network has the library's own size.
-        create: Builds the network.
-        named: Name of the arguments in messages.
+        spec: The network, which is built.
 
     Raises:
-        UserError: A whole number is above a million, or the network has too many modules or weights.
+        UserError: It cannot be built.
     """
-    for path, number in _whole_numbers(arguments, named):
-        if abs(number) > LARGEST_ARGUMENT:
-            raise UserError(f"{path}: {number} is given; whole numbers up to {LARGEST_ARGUMENT:,} are allowed")
-    if arguments:
-        try:
-            with torch.device("meta"), torch.random.fork_rng(devices=[]), limited_size(named):
-                create()
-        except UserError:
-            raise
-        except Exception:
-            # Building the network reports other mistakes.
-            log.debug("not counted before it is built", exc_info=True)
+    return sum(parameter.numel() for parameter in build(spec)[0].parameters())
 
 
-@contextmanager
-def limited_size(named: str) -> Iterator[None]:
-    """Raise an error as soon as a network that is built within exceeds any usual size.
+def known_accuracy(spec: NetworkSpec) -> float | None:
+    """Return the accuracy of a network on the task that its weights were trained for, where it is known.
 
     Args:
-        named: Name of the arguments in messages, from which the size follows.
+        spec: The network.
+
+    Returns:
+        From 0 to 1. It is torchvision's value for the weights, on the first data set that it lists, or
+        `held_out_accuracy` in the metadata of a `.safetensors` file. None where there is neither.
 
     Raises:
-        UserError: There are more than 50,000 modules or 20 billion weights.
+        UserError: The library has no such model.
     """
-    modules = weights = 0
-
-    def count_module(*_: object) -> None:
-        nonlocal modules
-        modules += 1
-        if modules > MOST_MODULES:
-            raise UserError(f"{named}: the network has more than {MOST_MODULES:,} modules; choose a smaller one")
-
-    def count_weights(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        nonlocal weights
-        weights += 0 if parameter is None else parameter.numel()
-        if weights > MOST_PARAMETERS:
-            raise UserError(f"{named}: the network has more than {MOST_PARAMETERS:,} weights; choose a smaller one")
-
-    handles = [
-        register_module_module_registration_hook(count_module),
-        register_module_parameter_registration_hook(count_weights),
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    if isinstance(spec.weights, Path):
+        return _accuracy_of_file(spec.weights) if spec.weights.suffix == ".safetensors" else None
+    if spec.library != "torchvision" or spec.weights is None:
+        return None
+    weights = torchvision.models.get_model_weights(str(choose_model(spec)))[str(spec.weights)]
+    measured = weights.meta.get("_metrics", {}).values()
+    return next((accuracies["acc@1"] / 100 for accuracies in measured if "acc@1" in accuracies), None)
 
 
-def _whole_numbers(value: object, path: str) -> Iterator[tuple[str, int]]:
-    if isinstance(value, int):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _whole_numbers(part, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _whole_numbers(part, path)
+def _accuracy_of_file(path: Path) -> float | None:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        accuracy = (file.metadata() or {}).get(HELD_OUT_ACCURACY)
+    return None if accuracy is None else float(accuracy)

@@ -1,6 +1,5 @@
 """The cut of a network before one of its modules: a stem that stays frozen, and a tail that is trained."""
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -67,16 +66,11 @@ def cut(backbone: Backbone, boundary: str) -> SplitBackbone:
             "floating-point activations are needed; give an earlier or later module, or all"
         )
 
-    # The two parts must compute the same as the whole network.
     features, least = _run(tail, activations)
-    if not whole.isfinite().all():
-        raise UserError(
-            "trainable_from: the network returns features that are not finite, also without a boundary; "
-            "give another network"
-        )
     if not are_same(features, whole):
         raise UserError(
-            f"trainable_from: cut before {boundary!r}, the network returns other features than as a whole; give all"
+            f"trainable_from: cut before {boundary!r}, the network returns other features than as a whole, or NaN; "
+            "give all"
         )
 
     shape = activations.shape[1:]
@@ -104,34 +98,19 @@ def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]
         )
 
     before, after = nodes[: calls[0]], nodes[calls[0] :]
-    crossing = _crossing(nodes, calls[0])
+    # Weights that the tail reads are not values that cross the boundary.
+    used = [node for node in before if not node.users.keys().isdisjoint(after)]
+    crossing = [node for node in used if node.op != "get_attr"]
     if len(crossing) != 1:
         raise UserError(
             f"trainable_from: {len(crossing)} values cross the boundary before {boundary!r}, where one tensor has to; "
-            f"{_advise(nodes, boundary)}"
+            f"give {boundary.rpartition('.')[0] or 'another module'}, or all"
         )
     if crossing[0].op == "placeholder":
         raise UserError(f"trainable_from: nothing comes before {boundary!r}; give all, or a later module")
 
-    # Weights that the tail reads are not values that cross the boundary.
-    weights = [node for node in before if node.op == "get_attr" and not node.users.keys().isdisjoint(after)]
+    weights = [node for node in used if node.op == "get_attr"]
     return _part(network, before, crossing[0]), _part(network, [*weights, *after], crossing[0], is_tail=True)
-
-
-def _crossing(nodes: Sequence[Node], index: int) -> list[Node]:
-    """Return the nodes before an index whose values are used from there on; weights do not count."""
-    after = set(nodes[index:])
-    return [node for node in nodes[:index] if node.op != "get_attr" and not after.isdisjoint(node.users)]
-
-
-def _advise(nodes: Sequence[Node], boundary: str) -> str:
-    """Return which modules could be given instead: the one around it, or those beside it that one tensor enters."""
-    crossed = [(str(node.target), _crossing(nodes, i)) for i, node in enumerate(nodes) if node.op == "call_module"]
-    called = Counter(path for path, _ in crossed)
-    beside = [path for path, values in crossed if called[path] == len(values) == 1 and values[0].op != "placeholder"]
-    around = boundary.rpartition(".")[0]
-    close = get_close_matches(boundary, beside, n=3, cutoff=0.0)
-    return f"give {', '.join([around] * bool(around) + close) or 'another module'}, or all"
 
 
 def _part(network: nn.Module, nodes: Sequence[Node], boundary: Node, is_tail: bool = False) -> GraphModule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -187,18 +187,14 @@ class LayerEmbedding(nn.Module):
             )
         return heads[0]
 
-    def _probe(self, sides: list[Record]) -> tuple[list[Record], list[Record]]:
-        """Record two passes of one photo, at two places of a batch and with two states of the random generators."""
-        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            first = self._try_out(sides, lambda photo: [photo, photo.flip(-1)])
-            return first, self._try_out(sides, lambda photo: [torch.zeros_like(photo), photo])
-
     @torch.no_grad()
-    def _try_out(self, sides: Sequence[Record], batch: Callable[[Tensor], list[Tensor]]) -> list[Record]:
-        """Record a pass of two photos, which follow from a photo of noise."""
+    def _probe(self, sides: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+        """Record two passes of a photo of noise, at two places of a batch and with two states of the generators."""
         side, photo = self.preprocessing.crop, self.preprocessing.noise_photo().to(self.device)
+        first, second = torch.cat([photo, photo.flip(-1)]), torch.cat([torch.zeros_like(photo), photo])
         try:
-            return self._run(torch.cat(batch(photo)), sides)
+            with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+                return self._run(first, sides), self._run(second, sides)
         except Exception as error:  # code of any network
             raise UserError(
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "

@@ -20,13 +20,11 @@ class FeatureMap(NamedTuple):
 
     Attributes:
         layer: Path of the module whose output it is.
-        last: Class of the innermost module whose output it is, such as `BatchNorm2d` where a norm comes last.
         stride: Pixels of the picture for one of the map.
         channels: Its channels.
     """
 
     layer: str
-    last: str
     stride: int
     channels: int
 
@@ -56,14 +54,14 @@ class PixelClassifier(nn.Module):
         super().__init__()
         self.maps = find_maps(network, side)
         try:
-            self.body = create_feature_extractor(network, [each.layer for each in self.maps])
+            self.body = create_feature_extractor(network, [feature_map.layer for feature_map in self.maps])
         except Exception as error:  # tracing fails with errors of many unrelated kinds
             raise UserError(
                 f"name: the feature maps of {type(network).__name__} cannot be taken out of it ({reason_of(error)}); "
                 "give another network"
             ) from error
         self.pixels = SideBySide()
-        self.classifier = nn.Linear(sum(each.channels for each in self.maps), classes)
+        self.classifier = nn.Linear(sum(feature_map.channels for feature_map in self.maps), classes)
         self.num_classes = classes
 
     def forward(self, images: Tensor) -> Tensor:
@@ -89,7 +87,9 @@ class SideBySide(nn.Module):
 
 def describe_maps(network: nn.Module) -> dict[str, Any]:
     """Return the feature maps of a network under their name in `results.json`; nothing unless it classifies pixels."""
-    return {"feature_maps": [each._asdict() for each in network.maps]} if isinstance(network, PixelClassifier) else {}
+    if not isinstance(network, PixelClassifier):
+        return {}
+    return {"feature_maps": [feature_map._asdict() for feature_map in network.maps]}
 
 
 @torch.no_grad()
@@ -106,34 +106,25 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
     Raises:
         UserError: There are fewer than two.
     """
-    layers_by_size: dict[int, dict[str, tuple[str, int]]] = {}
-    inner, last = None, ""
+    channels_by_size: dict[int, dict[str, int]] = {}
 
-    def record(path: str, module: nn.Module, output: object) -> None:
-        nonlocal inner, last
-        # A stage returns the output of its last part as it is.
-        if output is not inner or not any(module.children()):
-            inner, last = output, type(module).__name__
+    def record(path: str, output: object) -> None:
         if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
-            layers_by_size.setdefault(output.shape[2], {})[path] = last, output.shape[1]
+            channels_by_size.setdefault(output.shape[2], {})[path] = output.shape[1]
 
     with ExitStack() as hooks:
         for path, module in network.named_modules():
             if path:
-                hook = module.register_forward_hook(
-                    lambda module, _args, output, path=path: record(path, module, output)
-                )
-                hooks.enter_context(hook)
+                hooks.enter_context(module.register_forward_hook(lambda *call, path=path: record(path, call[-1])))
         network(torch.zeros(1, 3, side, side))
 
     maps = []
     for stride in STRIDES:
         # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage. Small
         # pictures have maps of one size for several strides.
-        if layers := layers_by_size.pop(-(-side // stride), None):
+        if layers := channels_by_size.pop(-(-side // stride), None):
             path = min(reversed(layers), key=lambda path: path.count("."))
-            last, channels = layers[path]
-            maps.append(FeatureMap(path, last, stride, channels))
+            maps.append(FeatureMap(path, stride, layers[path]))
     if len(maps) < 2:
         raise UserError(
             f"name: {type(network).__name__} has fewer than two square feature maps of stride "

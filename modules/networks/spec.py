@@ -56,14 +56,12 @@ class MessageTerms:
         arguments: The constructor's arguments.
         preprocessing: The preparation of photos for it.
         random: Random weights.
-        elsewhere: Where to find other models, where a library has no model of a name.
     """
 
     model: str = "model_parameters.name"
     arguments: str = "model_parameters"
     preprocessing: str = "preprocess"
     random: str = "null"
-    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,7 @@ def import_code(path: object, allowed_modules: Sequence[str] | None, term: str) 
         raise UserError(f"{term}: {path!r}, but a custom source needs a dotted path, package.module.function")
     module, _, function = path.rpartition(".")
     allowed = (module,) if allowed_modules is None else allowed_modules
-    if not any(f"{module}.".startswith(f"{each}.") for each in allowed):
+    if not any(f"{module}.".startswith(f"{package}.") for package in allowed):
         raise UserError(
             f"{term}: custom code of the module {module!r} is not allowed; if you trust it, name it "
             "or its package in extraction.allow_modules"

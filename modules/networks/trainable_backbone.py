@@ -134,7 +134,7 @@ def folded(module: nn.Module) -> Iterator[None]:
         module: A method, a backbone, or another module that may hold some.
     """
     with torch.no_grad(), ExitStack() as stack:
-        for each in module.modules():
-            if isinstance(each, TrainableBackbone):
-                stack.enter_context(each.folded())
+        for backbone in module.modules():
+            if isinstance(backbone, TrainableBackbone):
+                stack.enter_context(backbone.folded())
         yield

@@ -1,13 +1,13 @@
 """Loading of weights into networks, and the split of a network into body and head."""
 
 import hashlib
-import re
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from pickle import UnpicklingError
+from textwrap import shorten
 from typing import TypeVar
 
 import pooch
@@ -18,13 +18,10 @@ from torch import Tensor, nn
 from headstart.modules.networks.spec import WeightsAddress
 from headstart.output.errors import UserError, reason_of
 
-LISTED = 5
-# The prefix of every key in DataParallel and DistributedDataParallel.
-PARALLEL = "module."
+# Characters that a message quotes of torch's list of keys and shapes that do not fit.
+QUOTED = 400
 # Attribute of timm's networks that names their classifier.
 TIMM_CONFIG = "default_cfg"
-# Words of torch's message about a pickled object, such as a whole module, or a TorchScript program.
-OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
 
 Head = TypeVar("Head", nn.Linear, nn.Conv2d)
 State = dict[str, Tensor]
@@ -70,7 +67,6 @@ def load_weights(
     network: nn.Module,
     path: Path,
     rebuild: Callable[[int], nn.Module] | None,
-    convert: Callable[[nn.Module, State], State] | None = None,
 ) -> nn.Module:
     """Load a file of weights into a network, whose classifier takes the file's number of classes.
 
@@ -78,7 +74,6 @@ def load_weights(
         network: The network.
         path: The file, as for `read_state_dict`; a network with a classifier needs a file with one.
         rebuild: Creates the network with another number of classes; None where its classifier has to fit as it is.
-        convert: Converts the state dict of the network's publishers, where names or sizes are not the network's own.
 
     Returns:
         The network, or a rebuilt one, with the file's weights.
@@ -87,10 +82,6 @@ def load_weights(
         UserError: The file cannot be read or does not fit.
     """
     state = read_state_dict(path)
-    if convert is not None and not _fits(network, state):
-        # Errors of many unrelated kinds; `load_state` then names what does not fit.
-        with suppress(Exception):
-            state = convert(network, state)
     if rebuild is not None:
         shapes = {f"{name}.weight": head.weight.shape for name, head in heads(network).items()}
         for name, shape in shapes.items():
@@ -99,14 +90,6 @@ def load_weights(
                 network = rebuild(stored[0])
     load_state(network, state, str(path))
     return network
-
-
-def _fits(network: nn.Module, state: State) -> bool:
-    """Return whether a state dict has the names and sizes of a network, but for its classifier."""
-    expected = network.state_dict()
-    classifiers = tuple(f"{name}." for name in heads(network))
-    resized = (name for name in expected.keys() & state.keys() if expected[name].shape != state[name].shape)
-    return expected.keys() == state.keys() and all(name.startswith(classifiers) for name in resized)
 
 
 def read_state_dict(path: Path) -> State:
@@ -131,18 +114,14 @@ def read_state_dict(path: Path) -> State:
         with warnings.catch_warnings(action="ignore"):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many unrelated kinds
-        raise UserError(f"weights: {str(path)!r} cannot be read: {_reason(error)}") from error
+        # torch's own message advises to run code from the file.
+        is_pickle = isinstance(error, UnpicklingError)
+        reason = "it is damaged, or holds more than tensors; save a state_dict()" if is_pickle else reason_of(error)
+        raise UserError(f"weights: {str(path)!r} cannot be read: {reason}") from error
     state = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         raise UserError(f"weights: {str(path)!r} holds no state dict (tensors by name)")
     return state
-
-
-def _reason(error: Exception) -> str:
-    """Return why torch cannot read a file, without its advice to trust it."""
-    if re.search(OBJECTS, str(error)):
-        return "it holds more than tensors; save its state_dict() instead"
-    return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else reason_of(error)
 
 
 def load_state(network: nn.Module, state: State, source: str) -> None:
@@ -154,26 +133,12 @@ def load_state(network: nn.Module, state: State, source: str) -> None:
         source: Name of the file, for the message.
 
     Raises:
-        UserError: Keys are missing or unexpected, or a shape differs; the first ones are listed.
+        UserError: Keys are missing or unexpected, or a shape differs.
     """
-    shapes = {name: value.shape for name, value in network.state_dict().items()}
-    differing = [name for name in shapes if name in state and state[name].shape != shapes[name]]
-    if differing:
-        listed = _enumerate([f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing])
-        raise UserError(f"weights: shapes in {source!r} do not fit: {listed}")
-
-    keys = network.load_state_dict(state, strict=False)
-    if keys.missing_keys or keys.unexpected_keys:
-        parts = [("missing", keys.missing_keys), ("unexpected", keys.unexpected_keys)]
-        listed = "; ".join(f"{kind} keys: {_enumerate(names)}" for kind, names in parts if names)
-        if all(name.startswith(PARALLEL) for name in state):
-            listed += f"; its keys begin with {PARALLEL!r}: save the state_dict() of DataParallel's module instead"
-        raise UserError(f"weights: {source!r} does not fit the model: {listed}")
-
-
-def _enumerate(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        raise UserError(f"weights: {source!r} does not fit the model: {shorten(str(error), QUOTED)}") from error
 
 
 def linear_heads(network: nn.Module, run: Callable[[], object]) -> dict[str, nn.Linear]:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.audit.figures import plot_audit
-from headstart.evaluation.classifiers.figures import plot_answer
-from headstart.evaluation.forecast.forecast import plot_forecast
 from headstart.evaluation.published.static_order import plot_static_order
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import run_study
@@ -26,13 +24,12 @@ METHODS = [
     *("gaussian_discriminant_analysis", "replay", "My own method"),
 ]
 TITLE = "Cats and dogs, MobileNetV2 (ImageNet), batch size 1"
-SETTING = "ants_and_bees, mobilenet_v2 (mobilenet_v2_inat_birds.safetensors)"
 
 
 def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
     """Yield each figure with its name; commands may write into the folder."""
     samples: list[Callable[[Path], dict[str, Figure]]] = [
-        *(_comparisons, _heatmaps, _audit, _answer, _forecast, _static_order, _study),
+        *(_comparisons, _heatmaps, _audit, _static_order, _study),
     ]
     for sample in samples:
         yield from sample(folder).items()
@@ -70,37 +67,6 @@ def _audit(folder: Path) -> dict[str, Figure]:
     table = rising_table({"leep": [0.2, 0.1, 0.4, 0.3], "logme": [0.4, 0.1, 0.2, 0.3]})
     document = run_audit(write_table(folder / "table.csv", table), folder / "audit", "--figure_formats=[]")
     return {f"audit_{name}": figure for name, figure in plot_audit(document).items()}
-
-
-def _answer(folder: Path) -> dict[str, Figure]:
-    document = {
-        "classes": ["ants", "bees", "wasps"],
-        "method": "streaming_lda",
-        "photos": 48,
-        "curve": [{"labels": labels, "accuracy": accuracy} for labels, accuracy in ((3, 0.5), (12, 0.7), (24, 0.8))],
-        "expected_accuracy": {"estimate": 0.85, "interval": [0.75, 0.92]},
-        "forecast": [
-            {"labels": 96, "estimate": 0.88, "interval": [0.8, 0.93]},
-            {"labels": 192, "estimate": 0.9, "interval": [0.8, 0.96]},
-        ],
-        "confusion": [[0.9, 0.1, 0], [0.05, 0.9, 0.05], [0.1, 0.2, 0.7]],
-    }
-    return {"answer": plot_answer(document)}
-
-
-def _forecast(folder: Path) -> dict[str, Figure]:
-    later = [
-        {
-            "labels": 50 * times,
-            "accuracy": 0.9 - 0.1 / times,
-            "intervals": {
-                level: [0.9 - (0.1 + reach) / times, 0.95] for level, reach in (("0.8", 0.05), ("0.95", 0.1))
-            },
-        }
-        for times in (2, 4, 8)
-    ]
-    method = {"name": "streaming_lda", "labels": 50, "accuracy": 0.8, "later": later}
-    return {"forecast": plot_forecast({"settings": [{"name": SETTING, "threshold": 0.85, "methods": [method]}]})}
 
 
 def _static_order(folder: Path) -> dict[str, Figure]:

@@ -78,7 +78,7 @@ def test_fit_and_predict(fitted: Path, photos: Path) -> None:
     assert f"chosen: {document['method']}" in (fitted.parent / "printed").read_text()
     assert [point["labels"] for point in document["curve"]] == [2, 4, 6, 8, 12, 16]
     assert np.sum(document["confusion"], 1) == pytest.approx([1, 1], abs=1e-5)
-    written = {"answer.png", "classifier", "photos.csv", "report.md", "results.json"}
+    written = {"classifier", "photos.csv", "report.md", "results.json"}
     assert {path.name for path in fitted.iterdir()} == written
     assert {path.name for path in (fitted / "classifier").iterdir()} == {"classifier.json", "head.safetensors"}
 
@@ -103,21 +103,12 @@ def test_fit_and_predict(fitted: Path, photos: Path) -> None:
     ]
 
 
-def test_several_backbones_are_tried(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = BACKBONE.replace("0.25", "0.35")
-    run("fit", photos, *OPTIONS[:2], f"--backbones=[{BACKBONE}, {other}]")
-    # A random network has no classifier of source classes, which one of the eight methods needs.
+def test_several_backbones_are_tried(photos: Path) -> None:
+    run("fit", photos, *OPTIONS[:2], f"--backbones=[{BACKBONE}, {BACKBONE.replace('0.25', '0.35')}]")
     document = read_results()
+    # A random network has no classifier of source classes, which one of the eight methods needs.
     assert len(document["methods"]) == 2 * 7
-    # The chosen method on the other network is another one.
-    printed = " ".join(capsys.readouterr().out.split())
-    others, _, rest = printed.partition("not significantly worse: ")[2].partition("recommended backbone: ")
-    assert others.count("mobilenet_v2") == sum(trial["tied"] for trial in document["methods"]) - 1
-    near = {trial["backbone"] for trial in document["methods"] if trial["tied"]}
-    worse = {trial["backbone"] for trial in document["methods"]} - near
-    assert rest.startswith(
-        f"{document['backbone']}; significantly worse with every method: {', '.join(worse) or 'none'}"
-    )
+    assert len({trial["backbone"] for trial in document["methods"]}) == 2
 
 
 def test_a_csv_file_lists_photos(photos: Path) -> None:
@@ -133,20 +124,15 @@ def test_the_same_photos_give_the_same_results_and_those_of_others_stay(
     run("fit", photos, *OPTIONS)
     first, again = read_results(str(fitted)), read_results()
     assert {**first, "seconds": 0, "dataset": ""} == {**again, "seconds": 0, "dataset": ""}
-    Path("runs/fit/classifier/model.onnx").touch()
     before = Path("runs/fit/classifier/head.safetensors").read_bytes()
     next((photos / "dark").iterdir()).unlink()
     assert "another configuration (photos_sha256)" in fail(capsys, "fit", photos, *OPTIONS)
     assert Path("runs/fit/classifier/head.safetensors").read_bytes() == before
-    run("fit", photos, *OPTIONS, "--overwrite=true")
-    assert read_results()["photos"] == 23
-    assert not Path("runs/fit/classifier/model.onnx").exists()
 
 
 def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -> None:
     shutil.copy(photos / "dark" / "0.jpg", photos / "dark" / "copy.jpg")
-    no_text = os.fsdecode(b"bad\xff.jpg")
-    (photos / "light" / "0.jpg").rename(photos / "light" / no_text)
+    (photos / "light" / "0.jpg").rename(photos / "light" / os.fsdecode(b"bad\xff.jpg"))
     shutil.copy(photos / "dark" / "1.jpg", photos / "light" / "same.jpg")
     with Image.open(photos / "light" / "2.jpg") as photo:
         photo.resize((2 * photo.width, 2 * photo.height)).save(photos / "light" / "larger.jpg", quality=95)
@@ -154,9 +140,7 @@ def test_copies_photos_that_cannot_be_decoded_and_a_class_of_one(photos: Path) -
     (photos / "dark" / "a.jpg").touch()
     (photos / "odd").mkdir()
     Image.effect_noise((40, 40), 60).convert("RGB").save(photos / "odd" / "0.png")
-    run("fit", photos, *OPTIONS)
-    assert read_results()["alike"] == []
-    run("fit", photos, *OPTIONS, "--near_duplicates=true", "--overwrite=true")
+    run("fit", photos, *OPTIONS, "--near_duplicates=true")
     document = read_results()
     assert document["repeated"] == [["dark/0.jpg", "dark/copy.jpg"]]
     assert document["contradicting"] == [["dark/1.jpg", "light/same.jpg"]]
@@ -179,7 +163,6 @@ def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]
     within = f"output: '{photos}/runs' has photos in it, or lies in their folder"
     needed = "photos: give a folder with one folder of photos per class, or --demo=true"
     mistakes: list[tuple[list[object], str]] = [
-        ([], needed),
         ([photos, "--demo=true"], f"{needed}, and not both"),
         (["nofolder"], "photos: there is no folder nofolder; give the folder that holds one per class"),
         ([photos, f"--output={photos / 'runs'}"], within),
@@ -192,11 +175,10 @@ def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]
     for path in (photos / "dark").iterdir():
         path.write_bytes(path.name.encode())
     assert "photos: no photo of class dark can be decoded" in fail(capsys, "fit", photos, *OPTIONS)
-    shutil.rmtree(photos / "dark")
-    assert f"photos: {photos} must hold photos of two or more classes" in fail(capsys, "fit", photos, *OPTIONS)
-    for path in sorted((photos / "light").iterdir())[1:]:
-        (photos / path.stem).mkdir()
-        path.rename(photos / path.stem / path.name)
+    for name in ("dark", "light"):
+        for path in sorted((photos / name).iterdir())[1:]:
+            path.unlink()
+    (photos / "dark" / "0.jpg").write_bytes((photos / "light" / "0.jpg").read_bytes() + b"other")
     assert "every class has one photo, and an accuracy needs two" in fail(capsys, "fit", photos, *OPTIONS)
     assert not Path("runs").exists()
 
@@ -209,17 +191,15 @@ def test_damaged_classifiers(fitted: Path, photos: Path, capsys: pytest.CaptureF
     for content, message in (
         (json.dumps({**document, "backbone": backbone}), "now holds other weights"),
         (json.dumps({**document, "schema_version": 2}), "has schema 2, but this version of Headstart reads schema 1"),
-        (text[:40], "cannot be read"),
+        (text[:40], "holds no classifier that can be read"),
     ):
         (folder / "classifier.json").write_text(content)
         assert message in fail(capsys, "predict", folder, photos, "--features.num_workers=0")
 
     (folder / "classifier.json").write_text(text)
     save_file({name: tensor for name, tensor in tensors.items() if name != "bias"}, folder / "head.safetensors")
-    with pytest.raises(UserError, match=r"cannot be read .*bias"):
+    with pytest.raises(UserError, match=r"holds no classifier that can be read .*bias"):
         headstart.load_classifier(folder)
-    (folder / "head.safetensors").unlink()
-    assert "head.safetensors is missing" in fail(capsys, "predict", folder, photos)
     assert "nowhere holds no classifier" in fail(capsys, "predict", "nowhere", photos)
     assert not Path("predictions.csv").exists()
 

@@ -1,6 +1,5 @@
 """Forecasts of finished runs: what is written, that nothing later is read, and mistakes of one line each."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.evaluation.forecast.forecast import forecast
-from headstart.metrics.forecast.coverage import read_coverage
-from headstart.metrics.forecast.curve_forecast import forecast_curve
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
+from headstart.metrics.forecast.curve_forecast import forecast_curve, read_coverage
+from headstart.metrics.sample_efficiency.curves import SKIPPED
 from headstart.output.errors import UserError
 from headstart.tests.material.runs import seal, write_run
 
@@ -58,14 +56,13 @@ def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
             assert row["intervals"]["0.95"][0] <= row["intervals"]["0.8"][0] <= accuracy <= row["intervals"]["0.8"][1]
 
 
-def test_labels_at_which_nothing_was_measured_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_at_which_nothing_was_measured_are_warned_of(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", rising(120))
     for labels, is_measured in ((9, False), (10, True), (100, True), (101, False)):
         [setting] = forecast_run(folder, labels=labels)["settings"]
         warning = f"Forecasts were measured after 10 to 100 labels of up to 19 classes, and not after {labels} of 3"
         assert [line.partition(":")[0] for line in setting["warnings"]] == [warning] * (not is_measured)
-        report, printed = (tmp_path / "out" / "forecast.md").read_text(), " ".join(capsys.readouterr().out.split())
-        assert [warning in text for text in (report, printed)] == [not is_measured] * 2
+        assert (warning in (tmp_path / "out" / "forecast.md").read_text()) == (not is_measured)
 
 
 def test_nothing_behind_the_labels_is_read(tmp_path: Path) -> None:
@@ -123,26 +120,18 @@ def test_tables_and_remarks_name_methods_without_known_curves(
     document = forecast_run(folder, labels=20)
     known = {method["name"]: method["is_known_method"] for method in document["settings"][0]["methods"]}
     assert known == {"mine": False, "baseline": True}
-    output = capsys.readouterr().out
-    assert "no curves of mine: the intervals are the widest of all methods" in output
-    with (tmp_path / "out" / "forecast.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    first = [(row["method"], row["labels"]) for row in rows[:4]]
-    assert first == [("mine", "40"), ("mine", "80"), ("mine", "160"), ("baseline", "40")]
+    assert "no curves of mine: the intervals are the widest of all methods" in capsys.readouterr().out
     assert "| mine |" in (tmp_path / "out" / "forecast.md").read_text()
-    assert (tmp_path / "out" / "forecast.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
-    ended, lazy = rising(), rising()
-    ended[..., 10:15], ended[..., 15:18], ended[1, 0, 15:] = 95, 95, NOT_EVALUATED
+    lazy = rising()
     lazy[..., 3] = SKIPPED
     late, until = {"correct": rising(20), "step": 8, "limit": 160}, "run headstart train with --criterion.until=limit"
     mistakes: list[tuple[dict[str, Any], int, str]] = [
         ({}, 100, f"labels: 100 given, but traces end at 60 samples; give fewer, or {until}"),
         (late, 5, "labels: 5 given, but the first evaluation is after 8 samples; give more"),
-        ({"correct": ended}, 20, f"before; {until}"),
-        ({"correct": lazy}, 20, "lazy evaluation left evaluations out"),
+        ({"correct": lazy}, 20, "evaluations before were left out; run headstart train with"),
         ({"classes": []}, 20, "does not say how many classes"),
     ]
     for index, (options, labels, message) in enumerate(mistakes):
@@ -151,7 +140,3 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
-    folder = run(tmp_path / "run")
-    forecast(str(folder), labels=20, output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match="holds results of another configuration"):
-        forecast(str(folder), labels=30, output=str(tmp_path / "out"))

@@ -24,15 +24,11 @@ from headstart.metrics.few_labels.expected_accuracy import (
 from headstart.metrics.few_labels.folds import KEPT, count_folds, proportional_orderings, stratified_folds
 
 
-def test_each_fold_of_equal_classes_leaves_out_one_of_each() -> None:
+def test_folds_leave_out_one_of_each_of_equal_classes_and_of_others_differ_by_one() -> None:
     labels = np.repeat([0, 1, 2], 5)
     assert count_folds(labels) == 5
     for split in stratified_folds(labels, 5, 4, seed=0):
-        for fold in range(5):
-            assert sorted(labels[split == fold]) == [0, 1, 2]
-
-
-def test_folds_of_unequal_classes_differ_by_one() -> None:
+        assert all(sorted(labels[split == fold]) == [0, 1, 2] for fold in range(5))
     labels = np.array([0] * 23 + [1] * 4 + [2] * 11)
     split = stratified_folds(labels, 10, 1, seed=3)[0]
     assert np.ptp(np.bincount(split)) <= 1
@@ -120,11 +116,6 @@ def test_calibration_error_is_the_sum_over_bins() -> None:
     assert calibration_error(np.array([0.75] * 4), np.array([True, True, True, False])) == pytest.approx(0)
 
 
-def test_cross_entropy() -> None:
-    logits = np.array([[2.0, 0.0], [0.0, 0.0]])
-    assert cross_entropies(logits, np.array([0, 1]), 2.0) == pytest.approx([np.log1p(np.exp(-1)), np.log(2)])
-
-
 def choose_in_a_loop(merit: Floats) -> int:
     margins = [0.0]
     for other in merit[1:]:
@@ -146,38 +137,11 @@ def test_correction_is_that_of_a_plain_loop() -> None:
     assert bootstrap_corrected(correct, merit, seed=5) == pytest.approx(np.mean(values))
 
 
-def test_choice_among_equal_methods_is_no_longer_optimistic() -> None:
-    generator = np.random.default_rng(1)
-    plain, corrected = [], []
-    for _ in range(60):
-        correct = (generator.random((8, 20)) < 0.6).astype(float)
-        result = expected_accuracy(correct, np.zeros_like(correct), 1.0)
-        plain.append(result.uncorrected)
-        corrected.append(result.estimate)
-    assert np.mean(plain) > 0.68
-    assert abs(np.mean(corrected) - 0.6) < 0.03
-
-
 def test_one_method_has_the_posterior_of_a_share() -> None:
     correct = np.array([[1.0] * 16 + [0.0] * 4])
     result = expected_accuracy(correct, np.zeros_like(correct), 1.0)
     assert result.estimate == result.uncorrected == 0.8
     assert (result.low, result.high) == pytest.approx(beta(17, 5).ppf([0.025, 0.975]))
-
-
-def test_interval_of_one_method_holds_as_often_as_it_says() -> None:
-    generator = np.random.default_rng(2)
-    holds = []
-    for _ in range(2000):
-        truth = generator.random()
-        correct = (generator.random((1, 25)) < truth).astype(float)
-        result = expected_accuracy(correct, np.zeros_like(correct), 1.0)
-        holds.append(result.low <= truth <= result.high)
-    assert 0.935 <= np.mean(holds) <= 0.965
-
-
-def test_error_falls_with_the_labels_that_were_left_out() -> None:
-    correct = np.array([[1.0] * 8 + [0.0] * 2])
     result = expected_accuracy(correct, np.zeros_like(correct), 0.8, 0.9)
     assert (result.estimate, result.gain) == pytest.approx((1 - 0.2 * 0.9, 0.2 * 0.1))
 
@@ -208,8 +172,6 @@ def test_cross_entropy_decides_between_equal_accuracies_alone() -> None:
     losses = np.array([[0.9] * 4, [0.1] * 4, [5.0] * 4])
     assert expected_accuracy(correct[:2], losses[:2], 1.0).chosen == 1
     assert expected_accuracy(correct[:2], losses[:2] * 0, 1.0).chosen == 0
-    always = np.repeat(correct[[0, 2]], 3, axis=1)
-    assert expected_accuracy(always, np.repeat(losses[[0, 2]], 3, axis=1), 1.0).chosen == 1
 
 
 def test_methods_are_told_apart_by_many_samples() -> None:

@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
-from headstart.metrics.forecast.coverage import leave_data_sets_out, read_coverage
-from headstart.metrics.forecast.curve_forecast import forecast_curve
+from headstart.metrics.forecast.curve_forecast import forecast_curve, leave_data_sets_out, read_coverage
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
     MOST_CLASSES,
@@ -38,10 +37,7 @@ def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float =
     ]
     names = np.repeat([f"set {index}" for index in range(data_sets)], 2)
     methods = np.array([*EXPONENTS] * data_sets)
-    never = np.full((len(names), 4, 1), np.inf)
-    return KnownCurves(
-        names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves), np.array([0.8]), never
-    )
+    return KnownCurves(names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves))
 
 
 def test_more_labels_than_were_measured_forecast_as_many_as_were() -> None:
@@ -55,16 +51,6 @@ def test_more_labels_than_were_measured_forecast_as_many_as_were() -> None:
             forecast = forecast_curve(labels, accuracies[None], classes, "kernel_ridge", labels_known, forecaster)
             later = [forecast.accuracy, *(forecast.at(times)[0] for times in (2, 4, 8))]
             assert later == sorted(later)
-
-    # The own slope is the same everywhere, so that the exponent is.
-    ratios = [
-        (1 - forecast.at(2)[0]) / (1 - forecast.accuracy)
-        for forecast in (
-            forecast_curve(np.array([count // 2, count]), np.array([[0.6, 0.7]]), 2, "sgd", forecaster=forecaster)
-            for count in (100, 200, 5_000)
-        )
-    ]
-    assert ratios == pytest.approx([ratios[0]] * 3)
 
 
 def test_one_more_label_changes_an_interval_a_little() -> None:
@@ -88,14 +74,6 @@ def test_a_power_law_is_continued() -> None:
         expected, ends = forecast.at(8)
         assert expected == pytest.approx(1 - 0.6 * 80**-exponent, abs=0.02)
         assert ends[0.95][0] <= ends[0.8][0] < expected < ends[0.8][1] <= ends[0.95][1]
-
-
-def test_nothing_later_is_read() -> None:
-    accuracies = np.linspace(0.3, 0.9, len(LABELS))[None]
-    changed = np.where(LABELS > 50, np.nan, accuracies)
-    one, other = (forecast_curve(LABELS, values, 3, "sgd", 50) for values in (accuracies, changed))
-    np.testing.assert_array_equal(one.accuracies, other.accuracies)
-    np.testing.assert_array_equal(one.intervals[0.8], other.intervals[0.8])
 
 
 def test_intervals_hold_on_data_sets_left_out() -> None:
@@ -181,15 +159,12 @@ def test_what_is_observed_is_a_power_law_within_the_window() -> None:
 def test_curves_are_kept_on_disk(tmp_path: Path) -> None:
     curves = simulate(3)
     curves.accuracies[0, :, -2:] = np.nan
-    curves.samples[1] = 37
     curves.save(tmp_path / "curves.npz")
     read = KnownCurves.load(tmp_path / "curves.npz")
     np.testing.assert_allclose(read.accuracies, curves.accuracies, atol=1e-4)
-    np.testing.assert_array_equal(read.samples, curves.samples)
     assert read.methods.tolist() == curves.methods.tolist()
     halves = KnownCurves.join([curves.where(curves.data_sets == name) for name in ("set 0", "set 1", "set 2")])
     np.testing.assert_array_equal(halves.accuracies, curves.accuracies)
-    np.testing.assert_array_equal(halves.samples, curves.samples)
 
 
 def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
@@ -203,8 +178,6 @@ def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
         assert judged.coverage(float(level), (judged.cases["ratio"] > 1.65).to_numpy()) == pytest.approx(
             share, abs=5e-4
         )
-        for name in set(curves.methods):
-            assert judged.coverage(float(level), (judged.cases["method"] == name).to_numpy()) > float(level) - 0.03
 
 
 def test_a_missing_accuracy_is_refused() -> None:

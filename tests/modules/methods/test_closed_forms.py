@@ -1,6 +1,7 @@
 """Closed-form methods against their formulas in float64, scikit-learn and loops, one ordering at a time."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from headstart.modules import (
 from headstart.modules.method import Method
 from headstart.modules.methods import kernel_ridge
 from headstart.modules.methods.kernel_ridge import FOR_WIDTH
+from headstart.modules.methods.samples_seen import SamplesSeen
 from headstart.modules.methods.shrunken_class_mean import ROUNDS
 from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
@@ -170,22 +172,6 @@ def test_the_smaller_of_the_two_spaces_is_kept() -> None:
     assert max(buffer.numel() for buffer in few.buffers()) == 2 * 5 * 64
 
 
-def test_a_rare_class_is_not_at_a_disadvantage_where_means_are_shrunk() -> None:
-    generator = torch.Generator().manual_seed(0)
-    centres = 0.15 * torch.eye(2, 400)
-
-    def draw(labels: Tensor) -> Tensor:
-        noise = 400**-0.5 * torch.randn(*labels.shape, 400, generator=generator)
-        return functional.normalize(centres[labels] + noise, dim=-1)
-
-    labels = torch.tensor([[0] * 30 + [1] * 2]).repeat(50, 1)
-    inputs, rare = draw(labels), draw(torch.ones(500, dtype=torch.int64))
-    methods = NearestClassMean(), ShrunkenClassMean()
-    plain, shrunk = ((feed(each, inputs, labels)(rare).argmax(-1) == 1).float().mean() for each in methods)
-    assert plain < 0.1
-    assert shrunk > 0.5
-
-
 def test_a_projection_is_standard_normal_and_follows_from_the_seed() -> None:
     start = make_start(random_samples(2, 5, 40)[0])
     methods = (RandomProjection(projections=500) for _ in range(3))
@@ -197,7 +183,7 @@ def test_a_projection_is_standard_normal_and_follows_from_the_seed() -> None:
     assert abs(first.std() - 1) < 0.03  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("kept", [0, 4 * 3 * 30 * 10, 2**28], ids=["none", "of one chunk", "all"])
+@pytest.mark.parametrize("kept", [4 * 3 * 30 * 10, 2**28], ids=["of one chunk", "all"])
 def test_kernel_products_that_are_kept_change_nothing(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_ridge, "LARGEST_CACHE", kept)
     inputs, labels = random_samples(orderings=3, samples=30, features=7)
@@ -211,3 +197,24 @@ def test_kernel_products_that_are_kept_change_nothing(kept: int, monkeypatch: py
         for chunk in chunks:
             torch.testing.assert_close(method(chunk), other(chunk))
     assert sum(4 * each.numel() for each in method.cached.values()) == min(kept, 2 * 4 * 90 * 10)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared matrix", "features of its own"])
+@pytest.mark.parametrize("seen_before", [0, 3])
+def test_copies_share_what_was_seen_and_go_on_apart(shared: bool, seen_before: int) -> None:
+    features, labels = random_samples(orderings=2, samples=8, features=4)
+    indices = torch.arange(16).view(2, 8)
+    start = make_start(features)
+    seen = SamplesSeen(start if shared else replace(start, samples=None))
+    for sample in range(seen_before):
+        seen.append(features[:, [sample]], labels[:, [sample]], indices[:, [sample]])
+    other = deepcopy(seen)
+    assert other.matrix.data_ptr() == seen.matrix.data_ptr()
+    before = list(range(seen_before))
+    for numbers, one, sample in ((before.copy(), other, 7), (before.copy(), seen, 6)):
+        for number in (sample, sample - 2):
+            numbers.append(number)
+            one.append(features[:, [number]], labels[:, [number]], indices[:, [number]])
+        assert torch.equal(one.gather(slice(None)), features[:, numbers])
+        assert torch.equal(one.labels, labels[:, numbers])
+    assert torch.equal(other.gather(slice(None)), features[:, [*before, 7, 5]])

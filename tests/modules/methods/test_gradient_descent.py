@@ -1,4 +1,4 @@
-"""Gradient descent, and that with replay, for many orderings at once against a plain loop for one of them."""
+"""Gradient descent, with replay or imprinted cosines too, for many orderings against a plain loop for one of them."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -13,6 +13,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from headstart.modules import GradientDescent, Replay
 from headstart.modules.method import sample_head
+from headstart.modules.methods.cosine_classifier import CosineClassifier
 from headstart.tests.material.streams import (
     adapt,
     batches,
@@ -27,6 +28,7 @@ from headstart.tests.material.streams import (
 MakeOptimizer = Callable[..., Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {
     "Adam": lambda p: Adam(p, lr=1e-2),
+    "default": lambda p: Adam(p, lr=1e-3),
     "SGD": lambda p: SGD(p, lr=0.1),
     "momentum": lambda p: SGD(p, lr=0.05, momentum=0.9, weight_decay=0.01),
 }
@@ -63,22 +65,19 @@ def require_as_in_a_loop(
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "batch", "classes"), [("Adam", 1, 5), ("SGD", 4, 2), ("momentum", 4, 5)])
+@pytest.mark.parametrize(
+    ("name", "batch", "classes"), [("default", 1, 5), ("Adam", 1, 5), ("SGD", 4, 2), ("momentum", 4, 5)]
+)
 def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes: int) -> None:
     # 30 samples leave a smaller last batch of 4.
     inputs, labels = random_samples(orderings=5, samples=30, features=12, classes=classes)
-    method: Any = feed(GradientDescent(OPTIMIZERS[name]), inputs, labels, batch=batch, classes=classes)
+    shipped = GradientDescent() if name == "default" else GradientDescent(OPTIMIZERS[name])
+    method: Any = feed(shipped, inputs, labels, batch=batch, classes=classes)
     for ordering in range(5):
         require_as_in_a_loop(method, inputs[ordering], labels[ordering], parts(30, batch), OPTIMIZERS[name], ordering)
     with torch.no_grad():
         expected = inputs[0] @ method.weight + method.bias[:, None]
         torch.testing.assert_close(method(inputs[0]), expected, rtol=1e-5, atol=1e-5)
-
-
-def test_default_is_adam() -> None:
-    inputs, labels = random_samples(orderings=1, samples=20, features=6)
-    method = feed(GradientDescent(), inputs, labels)
-    require_as_in_a_loop(method, inputs[0], labels[0], parts(20, 1), lambda p: Adam(p, lr=1e-3))
 
 
 def test_trainable_backbone_is_fine_tuned_as_in_a_plain_loop() -> None:
@@ -123,3 +122,31 @@ def test_a_trained_backbone_sees_the_memory_anew() -> None:
         adapt(method, batch)
     assert method.memory.matrix.dtype == torch.uint8
     require_as_in_a_loop(method, pixels[0], labels[0], REPLAYED, OPTIMIZERS["SGD"], backbone=backbone)
+
+
+def still(parameters: Iterable[Any]) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=0.0)
+
+
+def test_first_samples_imprint_their_mean_direction() -> None:
+    inputs, labels = random_samples(orderings=3, samples=30, features=10, classes=3)
+    logits = feed(CosineClassifier(still, imprint_samples=4, scale=7.0), inputs, labels, classes=3)(inputs[0])
+    for ordering in range(3):
+        unit = functional.normalize(inputs[ordering], dim=-1)
+        means = torch.stack([unit[labels[ordering] == c][:4].mean(0) for c in range(3)])
+        expected = 7 * functional.cosine_similarity(inputs[0][:, None], means, dim=-1)
+        torch.testing.assert_close(logits[ordering], expected)
+
+
+def test_a_step_descends_on_the_cross_entropy_of_scaled_cosines() -> None:
+    inputs, labels = torch.randn(1, 2, 6), torch.tensor([[0, 1]])
+    method = CosineClassifier(lambda p: torch.optim.SGD(p, lr=0.1), imprint_samples=1)
+    feed(method, inputs, labels, batch=2)
+    weight = functional.normalize(inputs[0], dim=-1).requires_grad_()
+    scale = torch.tensor(10.0, requires_grad=True)
+    cosines = functional.normalize(inputs[0], dim=-1) @ functional.normalize(weight, dim=-1).mT
+    functional.cross_entropy(scale * cosines, labels[0]).backward()
+    assert weight.grad is not None
+    assert scale.grad is not None
+    torch.testing.assert_close(method.weight[0].mT, weight - 0.1 * weight.grad)
+    torch.testing.assert_close(method.scale.flatten(), (scale - 0.1 * scale.grad)[None])

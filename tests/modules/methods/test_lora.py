@@ -95,17 +95,14 @@ def test_depthwise_grouped_wide_and_small_layers_stay() -> None:
         assert list(layers(begun(lambda: network, rank)[0])) == expected
 
 
-@pytest.mark.parametrize("name", ["mobilenet", "transformer"])
-def test_evaluations_fold_what_is_learnt(name: str) -> None:
-    method, _ = begun(lambda: TrainableBackbone(NETWORKS[name][0]().eval()))
+def test_evaluations_fold_what_is_learnt() -> None:
+    method, _ = begun(lambda: TrainableBackbone(NETWORKS["mobilenet"][0]().eval()))
     photos = torch.randn(2, 3, 32, 32)
-    for _ in range(2):
-        train(method)
-        with torch.no_grad():
-            expected = method(photos)
-        with folded(method):
-            result = method(photos)
-        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
+    train(method)
+    with torch.no_grad():
+        expected = method(photos)
+    with folded(method):
+        torch.testing.assert_close(method(photos), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_rank_that_no_layer_has_room_for_is_refused() -> None:

@@ -12,7 +12,6 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules import ScikitLearnClassifier
 from headstart.modules.methods import scikit_learn_classifier
 from headstart.output.errors import UserError
@@ -50,13 +49,12 @@ def test_a_wrong_parameter_ends_the_run_in_one_line() -> None:
         method(inputs[0])
 
 
-@pytest.mark.parametrize("first", [0, 1])
 def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
-    first: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(scikit_learn_classifier, "WARNED", set())
     inputs, _ = random_samples(2, 8, 10, 2)
-    labels = (torch.arange(8).expand(2, 8) + first) % 2
+    labels = (torch.arange(8).expand(2, 8) + 1) % 2
     method = begin(ScikitLearnClassifier(NEIGHBOURS, {"n_neighbors": 5}), make_start(inputs))
     finite, predicted = [], []
     for part in batches(inputs, labels, 1):
@@ -66,7 +64,7 @@ def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
         predicted.append(set(classes.flatten().tolist()))
     # The first sample's class is predicted without a fit; of equally frequent classes the first one.
     assert finite == [True, False, False, False, True, True, True, True]
-    assert predicted[:4] == [{first}, {0}, {first}, {0}]
+    assert predicted[:4] == [{1}, {0}, {1}, {0}]
     alone = KNeighborsClassifier(5).fit(inputs[1].numpy(), labels[1].numpy())
     assert method(inputs[1])[1].argmax(-1).tolist() == alone.predict(inputs[1].numpy()).tolist()
     [line] = capsys.readouterr().err.splitlines()
@@ -74,29 +72,17 @@ def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbours", [5, 1000])
-def test_a_classifier_that_cannot_be_fitted_yet_ends_no_comparison(neighbours: int, fit: Callable[..., Path]) -> None:
-    arguments = f"{{classifier: {NEIGHBOURS}, options: {{n_neighbors: {neighbours}}}}}"
-    knn = f"--model.methods.knn={{class_path: ScikitLearnClassifier, init_args: {arguments}}}"
-    options = knn, "--criterion.threshold=0.9"
+def test_a_classifier_that_cannot_be_fitted_yet_ends_no_comparison(fit: Callable[..., Path]) -> None:
+    knn = f"{{class_path: ScikitLearnClassifier, init_args: {{classifier: {NEIGHBOURS}, options: {{n_neighbors: 5}}}}}}"
     documents = []
-    for evaluation, folder in (("every", "every"), ("lazy", "lazy"), ("every", "again")):
-        where = f"--results.ledger=ledger of {evaluation}"
-        run = fit(*options, f"--criterion.evaluation={evaluation}", where, folder=folder)
+    for evaluation in ("every", "lazy"):
+        options = f"--criterion.evaluation={evaluation}", f"--results.ledger={evaluation}", f"--model.methods.knn={knn}"
+        run = fit(*options, "--criterion.threshold=0.9", folder=f"{evaluation} run")
         documents.append(json.loads((run / "results.json").read_text()))
-    every, lazy, stored = documents
-    assert every["complete"]
-    assert lazy["complete"]
-    assert stored["times"]["computed_traces"] == 0
-    assert stored["warnings"] == every["warnings"]
+    every, lazy = documents
+    assert any(warning.startswith("knn gave predictions that are not finite in") for warning in every["warnings"])
     for name in ("baseline", "knn"):
         assert lazy["methods"][name]["samples_to_criterion"] == every["methods"][name]["samples_to_criterion"]
-    assert any(each.startswith("knn gave predictions that are not finite in") for each in every["warnings"])
-    # Where it can never be fitted, it stays at chance in two classes of equal size.
-    curves = Curves.load(run.parent / "every" / "curves.npz")
-    correct = curves.correct[curves.methods.index("knn")]
-    assert (2 * correct == curves.all_correct).all() == (neighbours == 1000)
-    assert correct.min() > 0
 
 
 @pytest.mark.parametrize(

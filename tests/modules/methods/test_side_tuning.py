@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 from scipy.stats import multivariate_normal
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.optim import SGD
 
@@ -20,20 +20,6 @@ from headstart.tests.material.streams import (
 )
 
 CLASSES = 3
-
-
-class Counting(nn.Module):
-    """Counts the samples that pass a backbone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.backbone = tiny_backbone()
-        self.passed = 0
-
-    def forward(self, photos: Tensor) -> Tensor:
-        self.passed += len(photos)
-        features: Tensor = self.backbone(photos)
-        return features
 
 
 def likelihoods(features: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
@@ -88,18 +74,6 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
     assert method.backbone is not None
     for ours, theirs in zip(method.backbone.parameters(), side.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs)
-
-
-def test_the_frozen_network_sees_validation_samples_once() -> None:
-    photos, labels = random_photos(6)
-    backbone = Counting()
-    method = begin(SideTuning(), replace(make_start(photos), backbone=backbone))
-    chunks = photos[0].split(4)
-    for batch in batches(photos, labels, 2):
-        adapt(method, batch)
-        for chunk in chunks:
-            method(chunk)
-    assert backbone.passed == 2 * len(photos[0])
 
 
 def test_frozen_features_are_those_of_an_evaluation_whatever_is_trained() -> None:

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from headstart.modules.networks.spec import files_of_code
 from headstart.modules.networks.weights import weights_digest
 from headstart.tests.material.mistakes import refusal
 from headstart.tests.material.networks import build_network
@@ -60,8 +59,9 @@ def refused(path: object, allowed: list[str], weights: str | None = None, **para
     return message
 
 
-@pytest.mark.parametrize("allowed", [["zoo.birds"], ["zoo"], ["other", "zoo"]])
-def test_allowed_module(zoo: Path, allowed: list[str]) -> None:
+def test_allowed_module(zoo: Path) -> None:
+    allowed = ["other", "zoo"]
+    build("zoo.birds.build", ["zoo.birds"])
     network = build("zoo.birds.build", allowed, width=5)
     assert zoo.exists()
     assert isinstance(network, nn.Sequential)
@@ -78,11 +78,9 @@ def test_allowed_module(zoo: Path, allowed: list[str]) -> None:
     assert weights_digest(network) == weights_digest(again) != weights_digest(other)
 
 
-@pytest.mark.parametrize("allowed", [[], [""], ["zoology"], ["zoo.birds.build"], ["zoo.bird"]])
-def test_nothing_is_imported_from_another_module(zoo: Path, allowed: list[str]) -> None:
-    message = refused("zoo.birds.build", allowed)
-    assert "custom code of the module 'zoo.birds' is not allowed" in message
-    assert "extraction.allow_modules" in message
+def test_nothing_is_imported_from_another_module(zoo: Path) -> None:
+    for allowed in ([], [""], ["zoology"], ["zoo.birds.build"], ["zoo.bird"]):
+        assert "custom code of the module 'zoo.birds' is not allowed" in refused("zoo.birds.build", allowed)
     assert not zoo.exists()
     assert "zoo" not in sys.modules
     assert "'zoology' is not allowed" in refused("zoology.build", ["zoo"])
@@ -94,13 +92,10 @@ def test_code_that_gives_no_network(zoo: Path) -> None:
         "zoo.birds.fly": "AttributeError: module 'zoo.birds' has no attribute 'fly'",
         "zoo.birds.text": "zoo.birds.text returns a str, not a torch.nn.Module",
         "zoo.birds.fail": "zoo.birds.fail failed with {}: LookupError: no such",
+        "zoo/birds.build": "model_parameters.name: 'zoo/birds.build', but a custom source needs a dotted path",
     }
-    no_path = "model_parameters.name: {!r}, but a custom source needs a dotted path"
-    paths = (None, "build", "zoo..build", "zoo/birds.build", 3)
-    for path, reason in [*reasons.items(), *((each, no_path.format(each)) for each in paths)]:
+    for path, reason in reasons.items():
         assert reason in refused(path, ["zoo"])
-    reason = "zoo.birds.build failed with {'size': 3}: TypeError"
-    assert reason in refused("zoo.birds.build", ["zoo"], size=3)
 
 
 def test_weights_are_a_file_or_random(zoo: Path, tmp_path: Path) -> None:
@@ -110,17 +105,7 @@ def test_weights_are_a_file_or_random(zoo: Path, tmp_path: Path) -> None:
     assert weights_digest(loaded) == weights_digest(network)
     # The number of classes of a custom network is its own matter.
     message = refused("zoo.birds.build", ["zoo"], str(tmp_path / "w.pth"), width=5)
-    assert "0.weight (3, 2) for (5, 2)" in message
+    assert "size mismatch for 0.weight" in message
     assert "weights: 'DEFAULT', but a custom source takes a .safetensors or .pth or .pt file, or null" in refused(
         "zoo.birds.build", ["zoo"], "DEFAULT"
     )
-
-
-def test_files_of_code(zoo: Path, tmp_path: Path) -> None:
-    (tmp_path / "zoo" / "pond" / "no_code.py").mkdir(parents=True)
-    for name in ("pond/__init__.py", "pond/ducks.py", "pond/notes.txt"):
-        (tmp_path / "zoo" / name).touch()
-    build("zoo.birds.build", ["zoo.birds"])
-    build("zoology.build", ["zoology"])
-    assert list(files_of_code("zoo.birds.build")) == ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]
-    assert files_of_code("zoology.build") == {"zoology.py": tmp_path / "zoology.py"}

@@ -47,27 +47,25 @@ IMPOSSIBLE = [
     ("mobilenet_v2", "features", "nothing comes before 'features'"),
     ("mobilenet_v2", "classifier", "no weights from 'classifier' on; give an earlier module, or all$"),
     ("resnet18", "layer3.1.relu", "'layer3.1.relu' is called 2 times in one forward pass"),
-    ("resnet18", "layer3.1.conv2", "2 values cross the boundary before 'layer3.1.conv2'.*; give layer3.1, .*or all$"),
+    ("resnet18", "layer3.1.conv2", "2 values cross the boundary before 'layer3.1.conv2'.*; give layer3.1, or all$"),
 ]
 
 
-def test_impossible_boundaries_are_reported_and_advised_ones_can_be_given() -> None:
+def test_impossible_boundaries_are_reported() -> None:
     networks = {name: build_cut(name, {}) for name in ("mobilenet_v2", "resnet18")}
     for name, boundary, words in IMPOSSIBLE:
         message = refusal(partial(cut, networks[name], boundary))
         assert re.search(f"^trainable_from: .*{words}", message)
-    for path in message.rpartition("give ")[2].removesuffix(", or all").split(", "):
-        cut(networks["resnet18"], path)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda images, features: features if images.mean() > 0 else -features, "the code around 'features.14' cannot"),
-        (lambda images, features: features if isinstance(images, Tensor) else 2 * features, "returns other features"),
-    ],
-    ids=["depends on values", "depends on what tracing does not see"],
-)
+# Code that depends on values, and on what tracing does not see.
+UNCUT: list[tuple[Callable[[Tensor, Tensor], Tensor], str]] = [
+    (lambda images, features: features if images.mean() > 0 else -features, "the code around 'features.14' cannot"),
+    (lambda images, features: features if isinstance(images, Tensor) else 2 * features, "returns other features"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), UNCUT)
 def test_code_that_cannot_be_cut(change: Callable[[Tensor, Tensor], Tensor], words: str) -> None:
     backbone = build_cut(*MOBILE)
     features = backbone.network.get_submodule("features")
@@ -78,9 +76,7 @@ def test_code_that_cannot_be_cut(change: Callable[[Tensor, Tensor], Tensor], wor
 
     features.__class__ = Changed
     message = refusal(partial(cut, backbone, "features.14"))
-    assert message.startswith("trainable_from: ")
     assert words in message
-    assert message.endswith("all")
 
 
 class Odd(nn.Module):
@@ -103,7 +99,7 @@ def test_networks_with_integers_or_that_work_in_place_on_their_input() -> None:
     cut(Backbone(Odd(), 4, None, small), "third")
     integers = "before 'second' are torch.int64, where floating-point activations"
     assert integers in refusal(partial(cut, Backbone(Odd(), 4, None, small), "second"))
-    assert "not finite" in refusal(partial(cut, Backbone(Odd(0.0), 4, None, small), "third"))
+    assert "as a whole, or NaN; give all" in refusal(partial(cut, Backbone(Odd(0.0), 4, None, small), "third"))
 
 
 def test_memory_of_the_whole_relative_to_that_of_the_tail() -> None:

@@ -53,13 +53,7 @@ def test_stages_side_by_side_under_a_linear_classifier(images: Tensor) -> None:
 
 def test_maps_of_a_network_of_blocks() -> None:
     maps = find_maps(mobilenet_v2(width_mult=0.25).eval(), 64)
-    block = "InvertedResidual"
-    assert maps == [
-        ("features.3", block, 4, 8),
-        ("features.6", block, 8, 8),
-        ("features.13", block, 16, 24),
-        ("features", "ReLU6", 32, 1280),
-    ]
+    assert maps == [("features.3", 4, 8), ("features.6", 8, 8), ("features.13", 16, 24), ("features", 32, 1280)]
 
 
 def test_the_last_map_of_a_network_with_a_final_norm_is_behind_the_norm() -> None:
@@ -73,16 +67,11 @@ def test_the_last_map_of_a_network_with_a_final_norm_is_behind_the_norm() -> Non
             torch.testing.assert_close(actual, expected)
         assert not torch.equal(maps[3], stages[3])
         torch.testing.assert_close(maps[3], plain.norm(stages[3]))
-    assert [each.layer for each in find_maps(plain, 64)] == ["stages.0", "stages.1", "stages.2", "norm"]
-    assert find_maps(plain, 64)[3] == ("norm", "BatchNorm2d", 32, 128)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: vit_b_16(image_size=SIDE), lambda: nn.Sequential(nn.Flatten(), nn.LazyLinear(3))]
-)
-def test_networks_without_maps_are_refused(make: object) -> None:
+def test_a_network_without_maps_is_refused() -> None:
     with pytest.raises(UserError, match="square feature maps of stride 4, 8, 16, 32"):
-        PixelClassifier(make().eval(), SIDE, 2)  # type: ignore[operator]
+        PixelClassifier(vit_b_16(image_size=SIDE).eval(), SIDE, 2)
 
 
 def test_weights_of_a_classifier_of_photos_stay(tmp_path: Path, images: Tensor) -> None:
@@ -117,15 +106,8 @@ def test_weights_of_the_whole_with_their_number_of_classes(tmp_path: Path, image
         features = backbone(photos)
         assert features.shape == (2, 8, 8, 960)
         torch.testing.assert_close(backbone.folded()(photos), features, atol=1e-4, rtol=1e-4)
-        logits = functional.linear(features, backbone.source_head, backbone.source_bias)
-        torch.testing.assert_close(logits, network(backbone.normalize(photos)), atol=1e-4, rtol=1e-4)
     _, another, _, width = build_classifier(spec, 3)
     assert isinstance(another, PixelClassifier)
     assert (another.classifier.out_features, width) == (3, 960)
     pooled = LayerEmbedding("whole", network, [Tap(PIXELS, "pool", 960)], backbone.preprocessing)(photos)
     torch.testing.assert_close(pooled, features.mean((1, 2)), atol=1e-4, rtol=1e-4)
-
-
-def test_a_classifier_of_pixels_is_another_network() -> None:
-    photos, pixels = (name_network("resnet18", layer=layer) for layer in ("penultimate", PIXELS))
-    assert photos.digest != pixels.digest

@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 from torch import Tensor
-from torchvision.models import MobileNet_V2_Weights, ResNet50_Weights, ViT_B_16_Weights
+from torchvision.models import MobileNet_V2_Weights, ViT_B_16_Weights
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional as transforms
 
@@ -28,21 +28,11 @@ def prepare(preparation: Preprocessing, photo: Image.Image) -> Tensor:
     return normal[0]
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        (MobileNet_V2_Weights.IMAGENET1K_V1, (256, 224)),
-        (MobileNet_V2_Weights.IMAGENET1K_V2, (232, 224)),
-        (ResNet50_Weights.IMAGENET1K_V2, (232, 224)),
-        (ViT_B_16_Weights.IMAGENET1K_SWAG_E2E_V1, (384, 384)),
-    ],
-)
-def test_preset_of_torchvisions_weights(entry: Any, expected: tuple[int, int]) -> None:
-    preset = entry.transforms()
-    preparation = Preprocessing.from_torchvision(preset)
-    assert (preparation.resize, preparation.crop) == expected
+def test_preset_of_torchvisions_weights() -> None:
     photo = draw_photo((500, 410))
-    assert torch.equal(prepare(preparation, photo), preset(photo))
+    for entry in (MobileNet_V2_Weights.IMAGENET1K_V2, ViT_B_16_Weights.IMAGENET1K_SWAG_E2E_V1):
+        preset = entry.transforms()
+        assert torch.equal(prepare(Preprocessing.from_torchvision(preset), photo), preset(photo))
 
 
 @pytest.mark.parametrize(
@@ -60,30 +50,21 @@ def test_pixels_equal_timms(model: str, size: tuple[int, int]) -> None:
     torch.testing.assert_close(prepare(preparation, photo), transform(photo), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "change", [{"input_size": (3, 224, 192)}, {"crop_mode": "squash"}, {"interpolation": "lanczos"}]
-)
-def test_other_preparation_of_timm_is_refused(change: dict[str, Any]) -> None:
+def test_other_preparation_of_timm_is_refused() -> None:
     config = {"input_size": (3, 224, 224), "crop_mode": "center", "interpolation": "bicubic", "crop_pct": 0.9}
     config |= {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     preparation = Preprocessing.from_timm(config)
     assert preparation is not None
     assert preparation.resize == 248
-    assert Preprocessing.from_timm({**config, **change}) is None
+    changes: list[dict[str, Any]] = [{"input_size": (3, 224, 192)}, {"crop_mode": "squash"}]
+    for change in [*changes, {"interpolation": "lanczos"}]:
+        assert Preprocessing.from_timm({**config, **change}) is None
 
 
-@pytest.mark.parametrize("sizes", [(32, 48), (32, 0)])
-def test_sizes_that_make_no_picture_are_refused(sizes: tuple[int, int]) -> None:
-    with pytest.raises(UserError, match=f"^crop: {sizes[1]} is given; .* at most resize, {sizes[0]}$"):
-        Preprocessing(*sizes).check()
-
-
-def test_normalisation_leaves_the_bytes_alone() -> None:
-    photos = torch.full((2, 3, 4, 4), 200, dtype=torch.uint8)
-    normal = Normalization(Preprocessing(mean=(0.1, 0.2, 0.3), std=(1, 0.5, 0.25)))(photos)
-    assert (photos == 200).all()
-    expected = [(200 / 255 - 0.1) / 1, (200 / 255 - 0.2) / 0.5, (200 / 255 - 0.3) / 0.25]
-    assert normal[1, :, 2, 3].tolist() == pytest.approx(expected, abs=1e-6)
+def test_sizes_that_make_no_picture_are_refused() -> None:
+    for crop in (48, 0):
+        with pytest.raises(UserError, match=f"^crop: {crop} is given; .* at most resize, 32$"):
+            Preprocessing(32, crop).check()
 
 
 @pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "nearest"])

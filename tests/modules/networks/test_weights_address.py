@@ -96,26 +96,9 @@ def test_two_that_need_a_file_at_the_same_time_download_it_once(server: FileServ
     assert len(downloads(tmp_path)) == 1
 
 
-def test_a_damaged_copy_is_downloaded_again(server: FileServer, tmp_path: Path) -> None:
-    spec = offer(server, save(draw()))
-    build_backbone(spec.network(0))
-    (path,) = (tmp_path / "hub" / "checkpoints").glob("*.safetensors")
-    path.write_bytes(path.read_bytes()[:-1])
-    build_backbone(spec.network(0))
-    assert server.requests["GET /model.safetensors"] == 2
-
-
 def test_an_address_needs_a_digest_that_readers_do_not_see() -> None:
     for ending in ("", "#sha256=12", f"#sha256={64 * 'G'}", f"#md5={32 * '0'}"):
         message = refusal(partial(choose(f"https://example.org/model.safetensors{ending}").network, 0))
         assert "is no address of a .safetensors or .pth or .pt file with its SHA-256" in message
     assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
     assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
-
-
-def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
-    larger = draw(img_size=64)
-    backbone = build_backbone(offer(server, save(larger)).network(0))
-    network = timm.create_model(NAME, **ARGS)
-    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, network)["pos_embed"]
-    torch.testing.assert_close(backbone.network.state_dict()["pos_embed"], expected)
