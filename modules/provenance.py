@@ -27,7 +27,7 @@ from headstart.modules.running_code import (
     suite_digest,
     suite_doubts,
 )
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import prefix_errors
 from headstart.output.files import digest_file
 
 # Installed packages that can touch a count, by the names of their modules; those that are not installed do not count.
@@ -73,7 +73,8 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
     files = {text: digest_file(Path(text).expanduser()) for text in texts if _is_file(text)}
     variables = dict[str, str | None]()
     for declaring in (one, *filter(None, map(_resolve, (path, *texts)))):
-        files |= {file: _digest_declared(declaring, file) for file in _declared(declaring, "reads_files")}
+        with prefix_errors(f"{_kind(declaring).__name__}.reads_files"):
+            files |= {file: digest_file(Path(file).expanduser()) for file in _declared(declaring, "reads_files")}
         variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
 
     return {
@@ -219,21 +220,10 @@ def versions() -> dict[str, str]:
 
 def _is_of_other_package(path: str) -> bool:
     """Return whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
-    name = _outermost(path)
+    name, dot, _ = path.replace(":", ".").partition(".")
     is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
-    return not is_known and name != path and bool(DOTTED.fullmatch(path)) and _is_module(name)
-
-
-def _outermost(path: str) -> str:
-    return re.split("[.:]", path)[0]
-
-
-def _is_module(name: str) -> bool:
-    """Return whether there is a module or a package of a name, loaded or not."""
-    try:
-        return name in sys.modules or find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
+    is_path = bool(dot) and not is_known and DOTTED.fullmatch(path) is not None
+    return is_path and (name in sys.modules or find_spec(name) is not None)
 
 
 def _resolve(path: str) -> object:
@@ -256,10 +246,3 @@ def _digest_variable(name: str) -> str | None:
     """Return the SHA-256 of an environment variable, which may be secret; None if it is not set."""
     value = os.environ.get(name)
     return None if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
-
-
-def _digest_declared(one: object, file: str) -> str:
-    with prefix_errors(f"{_kind(one).__name__}.reads_files"):
-        if Path(file).expanduser().is_dir():
-            raise UserError(f"{file} is a folder; name its files")
-        return digest_file(Path(file).expanduser())
