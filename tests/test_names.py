@@ -123,8 +123,7 @@ def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
     # The folder may be searched before the suite is imported, too.
     assert run_python(f"import importlib.util as u; u.find_spec('nothing')\n{code}", ROOT, ROOT, ROOT / "modules") == ""
 
-
-def test_a_door_is_run_in_a_process_that_has_the_suite(tmp_path: Path) -> None:
+    # A process that has the suite may run a door by its path.
     code = f"import headstart, runpy, sys; sys.argv[1:] = ['--version']; runpy.run_path({str(ROOT / 'sweep.py')!r}, "
     assert run_python(f"{code}run_name='__main__')", tmp_path).startswith("headstart ")
 

@@ -57,19 +57,16 @@ class Gathers(GradientDescent):
         return torch.stack([first, ~first], -1).float().expand(len(self.start.ordering_numbers), -1, -1)
 """,
     "own_stream": """\
-import os
 from headstart.datamodules import FeatureStream
 
 class Scaled(FeatureStream):
-    factor = float(os.environ.get("ROTCAF"[::-1], 2))
-
     def __init__(self, by: float = 0.5, **kwargs):
         super().__init__(**kwargs)
         self.by = by
 
     def _gather(self, samples, views):
         inputs, labels, indices = super()._gather(samples, views)
-        return inputs * self.by * self.factor, labels, indices
+        return inputs * self.by, labels, indices
 """,
     "own_photos": """\
 import hashlib

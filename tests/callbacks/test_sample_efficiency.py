@@ -67,21 +67,19 @@ class Interrupt(Callback):
             raise self.error
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (KeyboardInterrupt(), "interrupted"),
-        (SIGTERMException(), "terminated"),
-        (RuntimeError("out of luck"), "error: RuntimeError: out of luck"),
-    ],
-)
-def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
-    results = ComparisonRun()
-    with suppress(KeyboardInterrupt, SystemExit):
-        script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
-    assert results.document["stopped_because"] == reason
-    assert results.document["evaluations"] == 2
-    assert not results.document["complete"]
+def test_reason_where_the_run_is_cut_off(script: Script) -> None:
+    reasons: dict[BaseException, str] = {
+        KeyboardInterrupt(): "interrupted",
+        SIGTERMException(): "terminated",
+        RuntimeError("out of luck"): "error: RuntimeError: out of luck",
+    }
+    for error, reason in reasons.items():
+        results = ComparisonRun()
+        with suppress(KeyboardInterrupt, SystemExit):
+            script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
+        assert results.document["stopped_because"] == reason
+        assert results.document["evaluations"] == 2
+        assert not results.document["complete"]
 
 
 def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:

@@ -76,10 +76,9 @@ def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture
         ledger.write({TraceKey("stream", "method", 0): Trace(np.arange(3))})
     cache(remove="ledgers")
     assert not Path("runs/other").exists()
-
-
-def test_removed_after_a_removal_that_was_killed(stored: Path) -> None:
+    # A removal that was killed is finished by the next.
     (stored / "datasets" / ".removed-mine" / "inside").mkdir(parents=True)
+    (stored / "datasets" / "mine").mkdir()
     assert [entry.name for entry in cache(remove="mine")] == ["mine"]
     assert list((stored / "datasets").iterdir()) == []
 

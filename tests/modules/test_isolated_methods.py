@@ -78,24 +78,20 @@ CHANGES: list[tuple[str, Change, str]] = [
     ("build_optimizers", lambda mine, _: mine.start.samples.mul_(2), "start.samples"),
     ("adapt", lambda mine, inputs: mine.start.samples.data.copy_(mine.start.samples.flip(0)), "start.samples"),
     ("forward", lambda mine, inputs: inputs.numpy().fill(0), "the validation inputs"),
-    (
-        "forward",
-        lambda mine, _: mine.trainer.datamodule.held()["the validation labels"].data.neg_(),
-        "the validation labels",
-    ),
+    ("forward", lambda mine, _: mine.trainer.datamodule.held()["the labels"].data.neg_(), "the labels"),
 ]
 
 
 def test_changes_of_shared_tensors_are_found() -> None:
     for doing, change, what in CHANGES:
         comparison = Comparison(Constant([0, 0]), {"mine": Takes(doing, change), "other": Constant([0, 0])})
-        held = {"the validation inputs": torch.ones(5, 4), "the validation labels": torch.ones(5, dtype=torch.int64)}
+        held = {"the validation inputs": torch.ones(5, 4), "the labels": torch.ones(5, dtype=torch.int64)}
         set_up(comparison, _start(), held)
         comparison.configure_optimizers()
         comparison.training_step((torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64)), 0)
         comparison.on_validation_epoch_start()
         with torch.inference_mode():
-            comparison.validation_step([(held["the validation inputs"], held["the validation labels"])], 0)
+            comparison.validation_step([(held["the validation inputs"], held["the labels"])], 0)
         message = comparison.shared_changes()
         assert message.startswith("model: one of baseline, mine, other changes ")
         assert f"{what}, which all methods share" in message, (doing, what)
