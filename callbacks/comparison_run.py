@@ -155,13 +155,13 @@ class ComparisonRun(LedgerOptions):
         doubts = [doubt for each in callbacks for doubt in doubts_about(*each)]
         training = {**self.training, **({"own_callbacks": dict(described)} if described else {})}
         for name, method in zip(self.methods, comparison, strict=True):
-            is_module, chosen = name in comparison.own, options[name]
+            is_module, arguments = name in comparison.own, options[name]
             is_acted_on = is_module or not comparison.own
             trained = {"trainer": training} if is_module and training else {}
-            self.described.append({**describe_method(method, chosen, max_samples), **trained})
-            self.code.append(code_of(method, chosen))
-            self.own.append(is_users(method, chosen) or (bool(callbacks) and is_acted_on))
-            self.doubts.append([*dict.fromkeys(doubts_about(method, chosen) + doubts * is_acted_on)])
+            self.described.append({**describe_method(method, arguments, max_samples), **trained})
+            self.code.append(code_of(method, arguments))
+            self.own.append(is_users(method, arguments) or (bool(callbacks) and is_acted_on))
+            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_acted_on)])
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -180,14 +180,14 @@ class ComparisonRun(LedgerOptions):
         """
         self.stream, self.comparison = stream, comparison
         self.all_correct, self.class_sizes = self._weigh_classes()
-        criterion, fed, evaluated = self.criterion, self._describe_stream(), None
-        self.keys = self._build_keys(fed)
+        criterion, stream_half, evaluated = self.criterion, self._describe_stream(), None
+        self.keys = self._build_keys(stream_half)
         if criterion.is_lazy:
             comparison.chooser = criterion
             # Traces with every evaluation serve lazy evaluation, too, whose own traces depend on the criterion.
             evaluated = None if self.recompute else self.keys[0].trace(0).stream
             lazy = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
-            self.keys = self._build_keys({**fed, "lazy": lazy})
+            self.keys = self._build_keys({**stream_half, "lazy": lazy})
 
         if self.before and not self.overwrite:
             self._require_same()
@@ -232,9 +232,9 @@ class ComparisonRun(LedgerOptions):
             **({"data": custom_stream} if custom_stream else {}),
         }
 
-    def _build_keys(self, fed: Mapping[str, Any]) -> list[RunKey]:
+    def _build_keys(self, stream_half: Mapping[str, Any]) -> list[RunKey]:
         device = self.stream.device.type
-        return [RunKey(fed, *each, device) for each in zip(self.described, self.code, strict=True)]
+        return [RunKey(stream_half, *each, device) for each in zip(self.described, self.code, strict=True)]
 
     def _find_traces(self, ledger: RunLedger, evaluated: str | None) -> Traces:
         stream = self.stream

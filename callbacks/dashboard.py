@@ -309,13 +309,13 @@ def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> di
 
 def _changed_options(options: Any) -> list[str]:  # noqa: ANN401 - a namespace of options
     """Return the hyperparameters of a method that differ from the defaults of its class, such as `rate=0.2`."""
-    kind, given = locate(str(getattr(options, "class_path", ""))), getattr(options, "init_args", None)
-    if not callable(kind) or given is None:
+    kind, arguments = locate(str(getattr(options, "class_path", ""))), getattr(options, "init_args", None)
+    if not callable(kind) or arguments is None:
         return []
     defaults = {name: each.default for name, each in signature(kind).parameters.items()}
 
     changed = []
-    for name, value in vars(given).items():
+    for name, value in vars(arguments).items():
         if hasattr(value, "class_path"):
             changed += [f"{name}.{each}" for each in _changed_options(value)]
         elif value != defaults.get(name, Parameter.empty):

@@ -78,11 +78,11 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
         together = int(traces.missing[~comparison.is_own].any(1).sum())
         fitting = comparison.orderings_at_once(stream.start(), max(1, together))
         most = min(fitting, stream.orderings_at_once or fitting) if together else 1
-        chosen = claimed.copy()
-        chosen[:, np.flatnonzero(claimed.any(0))[most:]] = False
-        traces.release(claimed & ~chosen)
+        in_pass = claimed.copy()
+        in_pass[:, np.flatnonzero(claimed.any(0))[most:]] = False
+        traces.release(claimed & ~in_pass)
 
-        measure_pass(trainer, comparison, stream, run, chosen)
+        measure_pass(trainer, comparison, stream, run, in_pass)
 
 
 def measure_pass(

@@ -23,7 +23,7 @@ from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.comparison import Comparison
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.memory_errors import explain_memory_errors
-from headstart.modules.method_contract import count_predictions, prefix_method_errors
+from headstart.modules.method_contract import count_predictions, prefix_method_errors, require_logits
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import generators_of
 from headstart.output.errors import UserError
@@ -54,9 +54,9 @@ def train_module(
     traces = criterion.traces
     # As in the comparison, an ordering ends when all of its methods have met the criterion.
     minimum = 0 if criterion.stops else int(traces.lengths[:, ordering].max())
-    chosen = np.zeros_like(traces.missing)
-    chosen[method, ordering] = True
-    traces.begin(chosen)
+    trace = np.zeros_like(traces.missing)
+    trace[method, ordering] = True
+    traces.begin(trace)
 
     stream.feed([stream.orderings[ordering]])
     start, timers = stream.start(), [each for each in trainer.callbacks if isinstance(each, Timer)]  # type: ignore[attr-defined]
@@ -191,13 +191,7 @@ class ModuleEvaluations(Callback):
         exact = torch.autocast(module.device.type, enabled=False)
         with trainer.precision_plugin.val_step_context(), exact, self.generators.in_use(), folded(module):
             logits = module(inputs)
-        if not isinstance(logits, Tensor) or logits.shape != (samples, self.classes):
-            result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise UserError(
-                f"forward of {type(module).__name__} returns {result}; it must return logits "
-                f"{[samples, self.classes]}, one for each class"
-            )
-        return logits
+        return require_logits(logits, (samples, self.classes))
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the counts if the protocol has an evaluation now, and end training when it is time."""

@@ -186,8 +186,8 @@ class Accuracies:
         """Claim one ordering, so that several processes share the missing ones."""
         holder = None
         for ordering in self.missing:
-            held = self.ledger.claim([self.keys[ordering]])
-            if not held:
+            holders = self.ledger.claim([self.keys[ordering]])
+            if not holders:
                 return ordering, None
-            holder = next(iter(held.values()))
+            holder = next(iter(holders.values()))
         return None, holder

@@ -137,11 +137,11 @@ def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> 
     """
     if not registry.exists():
         return []
-    known = read_registry(registry).entries
-    if name in known and known[name].weights != _relative_path(weights, registry) and not overwrite:
+    entries = read_registry(registry).entries
+    if name in entries and entries[name].weights != _relative_path(weights, registry) and not overwrite:
         raise UserError(
-            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {known[name].weights!r}; "
-            "give another name, or replace it with --results.overwrite=true"
+            f"results.name: {name!r} is another model in {str(registry)!r}, with the weights "
+            f"{entries[name].weights!r}; give another name, or replace it with --results.overwrite=true"
         )
     document = json.loads(registry.read_text(encoding="utf-8"))
     models = document if isinstance(document, list) else document["models"]

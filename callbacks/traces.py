@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Measure, samples_to_criterion
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, samples_to_criterion
 from headstart.modules.running_code import own_modules
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import RunLedger
@@ -23,7 +23,6 @@ class Grid:
         required: Lowest count that passes.
         consecutive: Number of passes in a row that meet the criterion.
         to_limit: Whether a trace that has met the criterion continues to the sample limit.
-        measure: The measure of the counts.
     """
 
     samples_seen: NDArray[np.int64]
@@ -31,7 +30,6 @@ class Grid:
     required: int
     consecutive: int
     to_limit: bool = False
-    measure: Measure = "accuracy"
 
 
 class Traces:
@@ -185,12 +183,12 @@ class Traces:
         """
         missing = self.missing
         keys = {self.keys[m][k] for m, k in np.argwhere(missing).tolist()}
-        held = self.ledger.claim(set(filter(self._is_stored, keys)))
+        holders = self.ledger.claim(set(filter(self._is_stored, keys)))
         # Another process may have finished some before it released them.
         self.reload()
-        free = np.array([[key not in held for key in row] for row in self.keys])
+        free = np.array([[key not in holders for key in row] for row in self.keys])
         claimed = missing & self.missing & free
-        return claimed if claimed.any() else None, next(iter(held.values()), None)
+        return claimed if claimed.any() else None, next(iter(holders.values()), None)
 
     def release(self, claimed: NDArray[np.bool_]) -> None:
         """Release claimed traces, for later or for another process.

@@ -82,8 +82,8 @@ def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[n
     """Choose traces, and return those of so many orderings at a time, `[methods, orderings]`."""
     stored = run.traces
     measured = (stored.lengths > 0) & ~stored.drew
-    chosen = set(choose([stored.keys[method][ordering] for method, ordering in np.argwhere(measured).tolist()]))
-    wanted = measured & np.array([[key in chosen for key in keys] for keys in stored.keys])
+    keys = set(choose([stored.keys[method][ordering] for method, ordering in np.argwhere(measured).tolist()]))
+    wanted = measured & np.array([[key in keys for key in row] for row in stored.keys])
     orderings = np.flatnonzero(wanted.any(0))
     for first in range(0, len(orderings), most):
         part = np.zeros_like(wanted)

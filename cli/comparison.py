@@ -129,9 +129,9 @@ class ComparisonCLI(TaskCLI):
         self.allowed = self.allowed | TRAINING
         defaults = vars(self.parser.get_defaults()["trainer"])
         require_allowed(vars(self.config["trainer"]), defaults, self.allowed)
-        given = yaml.safe_load(self.config_text)["trainer"]
-        changed = [name for name in sorted(TRAINING & given.keys()) if given[name] != defaults[name]]
-        self.results.training = {name: given[name] for name in changed}
+        options = yaml.safe_load(self.config_text)["trainer"]
+        changed = [name for name in sorted(TRAINING & options.keys()) if options[name] != defaults[name]]
+        self.results.training = {name: options[name] for name in changed}
         self.results.own_trainer = partial(own_trainer, dict(vars(trainer)))
         with self.explained_options():
             self.results.own_trainer([])

@@ -83,15 +83,15 @@ def own_trainer(options: Mapping[str, Any], callbacks: Sequence[Callback]) -> Tr
     Raises:
         UserError: A callback of the options would train on samples ahead of the stream.
     """
-    given = deepcopy({name: value for name, value in options.items() if name != "logger"})
-    own = callbacks_in(given)
-    for each in own:
-        if isinstance(each, TUNERS):
-            raise UserError(f"trainer.callbacks: {type(each).__name__} would change the protocol; leave it out")
-    if (batches := given.get("accumulate_grad_batches", 1)) < 1:
+    copied = deepcopy({name: value for name, value in options.items() if name != "logger"})
+    callbacks_of_options = callbacks_in(copied)
+    for callback in callbacks_of_options:
+        if isinstance(callback, TUNERS):
+            raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
+    if (batches := copied.get("accumulate_grad_batches", 1)) < 1:
         raise UserError(f"trainer.accumulate_grad_batches: expected a whole number from 1, not {batches}")
     silent = {"enable_progress_bar": False, "enable_model_summary": False, "max_time": None, "logger": ModuleLog()}
-    return Trainer(**{**given, **silent, "callbacks": [*own, *callbacks]})
+    return Trainer(**{**copied, **silent, "callbacks": [*callbacks_of_options, *callbacks]})
 
 
 def require_observers(trainer: Trainer) -> None:

@@ -52,8 +52,8 @@ def verify(run_or_ledger: str, share: ClosedUnitInterval = 0.1, seed: Seed = 0) 
     except LedgerError as error:
         raise UserError(f"run_or_ledger: {error}") from error
 
-    differences = [difference for each in verified for difference in each.differences]
-    checked = sum(each.checked for each in verified)
+    differences = [difference for run in verified for difference in run.differences]
+    checked = sum(run.checked for run in verified)
     print_lines(f"DIFFERENT: {difference}." for difference in differences)
     if differences:
         raise UserError(
@@ -102,10 +102,10 @@ def _verify_ledger(folder: Path, share: float, generator: np.random.Generator) -
     if unknown := len(stored - measured_by.keys()):
         print_lines([f"NOT CHECKED: {unknown} traces; the ledger does not say which runs measured them."])
 
-    chosen = defaultdict(set)
+    keys_of_run = defaultdict(set)
     for key in _sample(stored & measured_by.keys(), share, generator):
-        chosen[measured_by[key]].add(key)
-    for index, keys in sorted(chosen.items()):
+        keys_of_run[measured_by[key]].add(key)
+    for index, keys in sorted(keys_of_run.items()):
         try:
             verified = _measure(runs[index]["task"], runs[index]["options"], folder, keys.intersection)
         except UserError as error:

@@ -91,12 +91,12 @@ def copy_of(state: MethodState) -> Method:
     """
     method = state.method
     # Weak dictionaries only save time.
-    weak = [
-        each for part in method.modules() for each in vars(part).values() if isinstance(each, WeakTensorKeyDictionary)
-    ]
+    values = [value for part in method.modules() for value in vars(part).values()]
+    weak = [value for value in values if isinstance(value, WeakTensorKeyDictionary)]
     # Such as functions from the constructor, which may refer to anything; methods of its own refer to the copy.
-    own = state.attributes()
-    others = [each for name, each in vars(method).items() if name not in own and not isinstance(each, MethodType)]
+    in_state = state.attributes()
+    others = [value for name, value in vars(method).items() if name not in in_state]
+    others = [value for value in others if not isinstance(value, MethodType)]
     shared = [method.start, *vars(method.start).values(), *state.optimizers, *weak, *others]
     subject = f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,"
     try:

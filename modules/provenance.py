@@ -130,9 +130,10 @@ def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
         options: Its options, as for `describe`.
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
-    named = [each for each in map(_resolve, texts) if callable(each)]
-    own = [*doubts([*inspect.getmro(_kind(one)), *named]), *prompt_doubts()] if is_users(one, options) else []
-    return suite_doubts() + own
+    named = [value for value in map(_resolve, texts) if callable(value)]
+    if not is_users(one, options):
+        return suite_doubts()
+    return [*suite_doubts(), *doubts([*inspect.getmro(_kind(one)), *named]), *prompt_doubts()]
 
 
 def own_digests(objects: Iterable[object]) -> dict[str, str]:
@@ -143,10 +144,10 @@ def own_digests(objects: Iterable[object]) -> dict[str, str]:
     Args:
         objects: Classes and functions.
     """
-    own = [one for one in objects if is_own(one)]
-    if not own:
+    users = [one for one in objects if is_own(one)]
+    if not users:
         return {}
-    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(own) else {})}
+    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(users) else {})}
 
 
 def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -162,8 +163,8 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
     suites = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
     if kind in suites:
         return None
-    known = {name for parent in suites for name in inspect.signature(parent).parameters}
-    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in known}
+    parameters = {name for parent in suites for name in inspect.signature(parent).parameters}
+    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in parameters}
     options = {**options, "init_args": added}
     return {**describe(kind, options), "code": code_of(kind, options)}
 

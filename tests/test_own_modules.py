@@ -226,7 +226,7 @@ REFUSED = {
 }
 LATE = {
     f"{METHOD}Fails": "model.methods.mine: Fails failed with a backbone and 2 classes: ValueError: no 2 classes,",
-    f"{METHOD}Narrow": "model.methods.mine: forward of Narrow returns [",
+    f"{METHOD}Narrow": "model.methods.mine: forward returns [",
     f"{METHOD}Named": "model.methods.mine: a hook of Named makes the batch a dict; evaluations need (inputs, labels)",
     f"{METHOD}Saves": "model.methods.mine.configure_callbacks: ModelCheckpoint would change the protocol, or write",
     f"{METHOD}Unsure": "model.methods.mine: Unknown configuration for model optimizers. Output from",

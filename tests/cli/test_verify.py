@@ -111,7 +111,7 @@ def test_what_cannot_be_verified_is_named(
         verify("missing")
     run = fit()
     monkeypatch.setenv("HEADSTART_LEDGER", "none")
-    with pytest.raises(UserError, match="run_or_ledger: 'none' cannot be read"):
+    with pytest.raises(UserError, match=r"results\.ledger: 'none' cannot be read"):
         verify(str(run))
 
     (tmp_path / "pictures").rename(tmp_path / "moved")

@@ -27,7 +27,7 @@ class Logits(Constant):
 
 def test_logits_of_another_shape_are_refused_by_the_methods_name() -> None:
     for logits in (torch.zeros(5, 3), torch.zeros(1, 5, 3), torch.zeros(2, 5, 4), None):
-        with pytest.raises(UserError, match=r"^model\.methods\.mine: returns .*here \[2, 5, 3\]"):
+        with pytest.raises(UserError, match=r"^model\.methods\.mine: forward returns .*here \[2, 5, 3\]"):
             compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
 
 
