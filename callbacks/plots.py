@@ -114,9 +114,9 @@ def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, Panels]:
     size = ONE_PANEL if len(shown) == 1 else PANEL
     labels = room_for_labels(_labels(curves)) if len(shown) == 1 else 0
     width, height = columns * size[0] + labels, rows * size[1] + (len(shown) > 1)
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height))
     # What is outside of this is left to the labels.
-    figure.get_layout_engine().set(rect=(0, 0, 1 - labels / width, 1))  # type: ignore[union-attr]
+    figure.set_layout_engine("constrained", rect=(0, 0, 1 - labels / width, 1))
     figure.suptitle(fold(title, width - 4 * MARGIN), x=MARGIN / width, ha="left")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for index, axes in enumerate(panels):
