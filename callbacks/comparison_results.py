@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
+from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.run_folder import print_written
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import (
@@ -23,16 +24,10 @@ from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
 
-
-@runtime_checkable
-class Publisher(Protocol):
-    """A logger that shows a run's results."""
-
-    def is_published(self, params: dict[str, Any]) -> bool:
-        """Return whether the results of a configuration were logged to their end."""
-
-    def publish(self, document: dict[str, Any], curves: Curves, files: list[Path]) -> None:
-        """Log the content of `results.json`, the traces and the run's files, and end the run's log."""
+DRAWN = (
+    "drew from a global generator while several orderings ran side by side. Unless it drew the same for each, which "
+    "dropout does not, its traces depend on which ran together; see docs/methods.md."
+)
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -66,7 +61,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
     # Loggers may keep what was printed.
     for logger in trainer.loggers:
-        if isinstance(logger, Publisher):
+        if isinstance(logger, DashboardLogger):
             logger.publish(document, curves, paths)
 
 
@@ -79,8 +74,8 @@ def _write_files(
     from headstart.output.figures import setting_in_words, writers
 
     protocol = document["protocol"]
-    fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
-    arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
+    setting = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
+    arguments = (curves, f"{setting}, batch size {protocol['batch_size']}", document["complete"])
     files: dict[str, Callable[[Path], object]] = {}
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
@@ -128,12 +123,12 @@ def _document(
     """Return the content of results.json."""
     traces, criterion = run.traces, run.criterion
     scores = score(curves, run.accuracy_at)
-    for method, key, diverged in zip(run.methods, run.keys, diverged_at, strict=True):
+    details = zip(run.methods, run.keys, diverged_at, traces.drew.any(1).tolist(), curves.correct, strict=True)
+    for name, key, diverged, drew, correct in details:
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
-        scores["methods"][method] |= {"diverged_at": at, "key": key.describe()["method"]}
-    for method, counts in zip(curves.methods, curves.correct, strict=True):
-        if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
-            scores["methods"][method]["warnings"] = faults
+        scores["methods"][name] |= {"diverged_at": at, "key": key.describe()["method"]}
+        if faults := [*[DRAWN] * drew, *last_evaluation_faults(correct)]:
+            scores["methods"][name]["warnings"] = faults
 
     reason = criterion.cut_off_because
     if complete:
@@ -178,6 +173,7 @@ def _document(
 
 
 def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
+    """Describe the device, and what the stream knows of the machine."""
     device = trainer.strategy.root_device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {"device": f"{device.type} ({name})", **run.stream.environment()}
@@ -200,31 +196,10 @@ def _remarks_on_traces(run: ComparisonRun) -> list[str]:
 
 def _remarks_on_code(run: ComparisonRun) -> list[str]:
     """Return whose traces are not stored, and why."""
-    unstored = [
-        f"Traces of {name} are not stored: {'; '.join(doubts)}."
-        for name, doubts in zip(run.methods, run.doubts, strict=True)
-        if doubts
-    ]
-    if imported := run.traces.imported:
-        own = [
-            name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
-        ]
-        unstored.append(
-            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} first ran while they were measured; "
-            "import it at the top of a file."
-        )
-    return unstored
-
-
-def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
-    """Return what methods did wrong, by their names, besides predictions that are not finite."""
-    warnings: dict[str, list[str]] = {}
-    for name, changed, drew in zip(run.methods, run.traces.changed.sum(1), run.traces.drew.sum(1), strict=True):
-        if drew:
-            warnings.setdefault(name, []).append(
-                "drew from a global generator while several orderings ran side by side. Unless it drew the same for "
-                "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
-            )
-        if changed:
-            warnings.setdefault(name, []).append(f"differs from its stored traces in {changed} orderings.")
-    return warnings
+    remarks, imported = [], ", ".join(run.traces.imported)
+    for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True):
+        if is_own and imported and not doubts:
+            doubts = [f"{imported} first ran while they were measured; import it at the top of a file"]
+        if doubts:
+            remarks.append(f"Traces of {name} are not stored: {'; '.join(doubts)}.")
+    return remarks

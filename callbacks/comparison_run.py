@@ -46,7 +46,7 @@ class ComparisonRun(LedgerOptions):
 
     Args:
         overwrite: Replace results of another configuration in the folder.
-        recompute: Measure every trace again, and report traces that differ from the stored ones.
+        recompute: Measure every trace again, and store it in place of the one that the ledger has.
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the run's folder.
         accuracy_at: Numbers of samples at which the accuracy is reported.
@@ -81,21 +81,20 @@ class ComparisonRun(LedgerOptions):
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
         self.callbacks: dict[str, dict[str, Any]] = {}
+        self.described: list[dict[str, Any]] = []
+        self.code: list[dict[str, str]] = []
+        self.own: list[bool] = []
         self.doubts: list[list[str]] = []
         self.training: dict[str, Any] = {}
 
     @property
     def identity(self) -> str:
         """A digest of everything that decides the files, known once the ledger is open."""
-        criterion, grid = self.criterion, self.traces.grid
         decided = {
+            "options": result_options(self.folder.config),
             "traces": [[key.stream, key.method, key.ordering] for keys in self.traces.keys for key in keys],
-            "methods": self.methods,
-            "grid": [int(grid.samples_seen[-1]), grid.all_correct, grid.required, grid.consecutive],
-            "threshold": criterion.threshold,
             "accuracy_at": self.accuracy_at,
-            **({"until": criterion.until} if grid.to_limit else {}),
-            **({"per_class": True} if self.per_class else {}),
+            "per_class": self.per_class,
         }
         return digest_of(decided)
 
@@ -150,25 +149,19 @@ class ComparisonRun(LedgerOptions):
         model = yaml.safe_load(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.methods, self.loaded = comparison.names, own_modules().keys()
-        every = [(method, options[name]) for name, method in zip(self.methods, comparison, strict=True)]
-        self.described = [describe_method(*each, max_samples) for each in every]
-        self.code = [code_of(*each) for each in every]
 
         # As soon as there is a LightningModule, callbacks of the user's own act on LightningModules alone.
         self.callbacks = {} if comparison.own else dict(described)
-        acted_on = [name in comparison.own or not comparison.own for name in self.methods]
         doubts = [doubt for each in callbacks for doubt in doubts_about(*each)]
-        self.own = [is_users(*each) or (bool(callbacks) and acts) for each, acts in zip(every, acted_on, strict=True)]
-        self.doubts = [
-            list(dict.fromkeys(doubts_about(*each) + doubts * acts)) for each, acts in zip(every, acted_on, strict=True)
-        ]
         training = {**self.training, **({"own_callbacks": dict(described)} if described else {})}
-        for name, one in zip(self.methods, self.described, strict=True):
-            if name in comparison.own and training:
-                one["trainer"] = training
-
-    def _add_doubts(self, doubts: list[str]) -> None:
-        self.doubts = [list(dict.fromkeys(own + doubts)) for own in self.doubts]
+        for name, method in zip(self.methods, comparison, strict=True):
+            is_module, arguments = name in comparison.own, options[name]
+            is_acted_on = is_module or not comparison.own
+            trained = {"trainer": training} if is_module and training else {}
+            self.described.append({**describe_method(method, arguments, max_samples), **trained})
+            self.code.append(code_of(method, arguments))
+            self.own.append(is_users(method, arguments) or (bool(callbacks) and is_acted_on))
+            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_acted_on)])
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -187,20 +180,29 @@ class ComparisonRun(LedgerOptions):
         """
         self.stream, self.comparison = stream, comparison
         self.all_correct, self.class_sizes = self._weigh_classes()
-        self.keys = self._build_keys(self._fed(lazily=self.criterion.is_lazy))
+        criterion, stream_half, evaluated = self.criterion, self._describe_stream(), None
+        self.keys = self._build_keys(stream_half)
+        if criterion.is_lazy:
+            comparison.chooser = criterion
+            # Traces with every evaluation serve lazy evaluation, too, whose own traces depend on the criterion.
+            evaluated = None if self.recompute else self.keys[0].trace(0).stream
+            lazy = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
+            self.keys = self._build_keys({**stream_half, "lazy": lazy})
+
         if self.before and not self.overwrite:
             self._require_same()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
-            self.traces = self._find_traces(ledger)
-            self.criterion.follow(self.traces, self.methods, len(stream.validation_labels))
+            self.traces = self._find_traces(ledger, evaluated)
+            criterion.follow(self.traces, self.methods, len(stream.validation_labels))
             yield self.traces
 
     def _require_same(self) -> None:
         """Raise an error if the folder has results of other keys, such as of other code, photos or packages."""
         halves = [key.describe() for key in self.keys]
-        stream, told = halves[0]["stream"], {*self.stream.describe(), STREAM} - {*halves[0]["stream"]}
+        stream = halves[0]["stream"]
+        undecisive = {*self.stream.describe(), STREAM} - {*stream}
         now = {**stream, **{name: each["method"] for name, each in zip(self.methods, halves, strict=True)}}
-        before = {name: value for name, value in self.before["protocol"].items() if name not in told}
+        before = {name: value for name, value in self.before["protocol"].items() if name not in undecisive}
         before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
         self.folder.require_same(before, now)
 
@@ -214,44 +216,35 @@ class ComparisonRun(LedgerOptions):
             self.comparison.weigh(weights)
         return int(weights @ sizes), sizes
 
-    def _fed(self, lazily: bool) -> dict[str, Any]:
+    def _describe_stream(self) -> dict[str, Any]:
         """Return the stream's part of the keys: what is fed, and how it is evaluated."""
-        criterion, kind = self.criterion, type(self.stream)
-        options = yaml.safe_load(self.folder.config)["data"]
+        kind, options = type(self.stream), yaml.safe_load(self.folder.config)["data"]
         custom_stream = describe_own_class(kind, options)
         if custom_stream:
-            self.own = [True] * len(self.own)
-            self._add_doubts(doubts_about(kind, options))
-        # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
-        chosen = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
+            self.own, doubts = [True] * len(self.own), doubts_about(kind, options)
+            self.doubts = [[*dict.fromkeys([*each, *doubts])] for each in self.doubts]
         return {
             **self.stream.decisive(),
-            "evaluate_every": criterion.evaluate_every,
-            "measure": criterion.measure,
+            "evaluate_every": self.criterion.evaluate_every,
+            "measure": self.criterion.measure,
             "all_correct": self.all_correct,
             **({"callbacks": self.callbacks} if self.callbacks else {}),
             **({"data": custom_stream} if custom_stream else {}),
-            **({"lazy": chosen} if lazily else {}),
         }
 
-    def _build_keys(self, fed: Mapping[str, Any]) -> list[RunKey]:
+    def _build_keys(self, stream_half: Mapping[str, Any]) -> list[RunKey]:
         device = self.stream.device.type
-        return [RunKey(fed, *each, device) for each in zip(self.described, self.code, strict=True)]
+        return [RunKey(stream_half, *each, device) for each in zip(self.described, self.code, strict=True)]
 
-    def _find_traces(self, ledger: RunLedger) -> Traces:
-        criterion, stream = self.criterion, self.stream
-        grid = criterion.grid(stream.max_samples, stream.batch_size, self.all_correct)
+    def _find_traces(self, ledger: RunLedger, evaluated: str | None) -> Traces:
+        stream = self.stream
+        grid = self.criterion.grid(stream.max_samples, stream.batch_size, self.all_correct)
         if not len(grid.samples_seen):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
-        evaluated = None
-        if criterion.is_lazy:
-            self.comparison.chooser = criterion
-            every = self._build_keys(self._fed(lazily=False))[0]
-            evaluated = None if self.recompute else every.trace(0).stream
 
-        told = stream.describe()
-        photos = {key: told[key] for key in PHOTOS if told.get(key)}
-        description = {**{key: told[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
+        described = stream.describe()
+        photos = {key: described[key] for key in PHOTOS if described.get(key)}
+        description = {**{key: described[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
         ledger.record(self.keys[0].describe()["stream"], description=description)
         for name, key in zip(self.methods, self.keys, strict=True):
             ledger.record(key.describe()["method"], description={"name": name})

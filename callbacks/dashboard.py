@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from lightning.pytorch.loggers import WandbLogger
 from numpy.typing import NDArray
-from scipy import stats
 
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import median_interval, t_interval
@@ -216,7 +215,6 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
             **_uncertainty(restricted[name], t_interval(restricted[name])),
             "median_low": low,
             "median_high": high,
-            **_share_reached(scores["reached"], len(reached)),
         }
         summary |= {f"samples_to_criterion/{name}/{key}": value for key, value in values.items()}
 
@@ -240,17 +238,6 @@ def _uncertainty(values: NDArray[np.float64], interval: Sequence[float | None]) 
 
 def _finite(end: float | None) -> float | None:
     return None if end is None or not np.isfinite(end) else end
-
-
-def _share_reached(reached: int, count: int) -> dict[str, float]:
-    """Return the share of orderings that met the criterion, its standard error and its 95 % Wilson interval."""
-    share, interval = reached / count, stats.binomtest(reached, count).proportion_ci(0.95, method="wilson")
-    return {
-        "reached_share": share,
-        "reached_share_standard_error": (share * (1 - share) / count) ** 0.5,
-        "reached_share_low": float(interval.low),
-        "reached_share_high": float(interval.high),
-    }
 
 
 def _table_of_methods(document: dict[str, Any], setting: str) -> tuple[list[str], list[list[Any]]]:
@@ -322,13 +309,13 @@ def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> di
 
 def _changed_options(options: Any) -> list[str]:  # noqa: ANN401 - a namespace of options
     """Return the hyperparameters of a method that differ from the defaults of its class, such as `rate=0.2`."""
-    kind, given = locate(str(getattr(options, "class_path", ""))), getattr(options, "init_args", None)
-    if not callable(kind) or given is None:
+    kind, arguments = locate(str(getattr(options, "class_path", ""))), getattr(options, "init_args", None)
+    if not callable(kind) or arguments is None:
         return []
     defaults = {name: each.default for name, each in signature(kind).parameters.items()}
 
     changed = []
-    for name, value in vars(given).items():
+    for name, value in vars(arguments).items():
         if hasattr(value, "class_path"):
             changed += [f"{name}.{each}" for each in _changed_options(value)]
         elif value != defaults.get(name, Parameter.empty):

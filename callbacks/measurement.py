@@ -10,8 +10,9 @@ from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
 import headstart
-from headstart.callbacks.comparison_results import Publisher, write_results
+from headstart.callbacks.comparison_results import write_results
 from headstart.callbacks.comparison_run import ComparisonRun
+from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.own_module_training import train_module
 from headstart.callbacks.run_ledger import claim_missing, record_run
 from headstart.callbacks.sample_efficiency import CUT_OFF
@@ -49,7 +50,7 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
         trainer.loggers = [
             each
             for each in trainer.loggers
-            if not (each.is_published(described) if isinstance(each, Publisher) else run.is_repeated)
+            if not (each.is_published(described) if isinstance(each, DashboardLogger) else run.is_repeated)
         ]
         if run.traces.missing.any():
             keys = [key for keys in run.traces.keys for key in keys]
@@ -63,10 +64,8 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
             criterion.cut_off_because = CUT_OFF[type(stop)]
             raise
         except (LedgerError, UserError) as error:
-            criterion.cut_off_because, criterion.ended_by_user_error = (
-                criterion.cut_off_because or f"error: {error}",
-                True,
-            )
+            criterion.cut_off_because = criterion.cut_off_because or f"error: {error}"
+            criterion.ended_by_user_error = True
             raise
         finally:
             write_results(run, trainer)
@@ -79,11 +78,11 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
         together = int(traces.missing[~comparison.is_own].any(1).sum())
         fitting = comparison.orderings_at_once(stream.start(), max(1, together))
         most = min(fitting, stream.orderings_at_once or fitting) if together else 1
-        chosen = claimed.copy()
-        chosen[:, np.flatnonzero(claimed.any(0))[most:]] = False
-        traces.release(claimed & ~chosen)
+        in_pass = claimed.copy()
+        in_pass[:, np.flatnonzero(claimed.any(0))[most:]] = False
+        traces.release(claimed & ~in_pass)
 
-        measure_pass(trainer, comparison, stream, run, chosen)
+        measure_pass(trainer, comparison, stream, run, in_pass)
 
 
 def measure_pass(
@@ -137,11 +136,9 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
 
 def _describe(run: ComparisonRun) -> dict[str, Any]:
     """Return what a reader of the loggers' configuration should know of a run, besides its options."""
-    known = {**run.stream.describe(), **run.keys[0].describe()["stream"]}
-    names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device", "threads")
     return {
-        **{name: known.get(name) for name in names},
-        "precision": known.get("feature_precision", known.get("trainer_precision")),
+        **run.stream.describe(),
+        **run.keys[0].describe()["stream"],
         "accuracy_at": [int(at) for at in run.accuracy_at],
         "headstart": headstart.__version__,
         "git": git_revision(),

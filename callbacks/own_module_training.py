@@ -1,7 +1,6 @@
 """LightningModules of the user's own are trained by Lightning: one `Trainer.fit` for each module and ordering."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from types import MethodType
 from typing import Any
 
@@ -23,7 +22,7 @@ from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.comparison import Comparison
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.memory_errors import explain_memory_errors
-from headstart.modules.method_contract import count_predictions, prefix_method_errors
+from headstart.modules.method_contract import count_predictions, prefix_method_errors, require_logits
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.own_module import generators_of
 from headstart.output.errors import UserError
@@ -54,16 +53,16 @@ def train_module(
     traces = criterion.traces
     # As in the comparison, an ordering ends when all of its methods have met the criterion.
     minimum = 0 if criterion.stops else int(traces.lengths[:, ordering].max())
-    chosen = np.zeros_like(traces.missing)
-    chosen[method, ordering] = True
-    traces.begin(chosen)
+    trace = np.zeros_like(traces.missing)
+    trace[method, ordering] = True
+    traces.begin(trace)
 
     stream.feed([stream.orderings[ordering]])
     start, timers = stream.start(), [each for each in trainer.callbacks if isinstance(each, Timer)]  # type: ignore[attr-defined]
     evaluations = ModuleEvaluations(name, comparison, criterion, stream, minimum, logs=not ordering)
     set_float32_arithmetic()
     memory = explain_memory_errors(f"data.batch_size: a batch of {name}", "lower data.batch_size")
-    with prefix_method_errors(name), memory, generators_of(start).in_use(), _restored_dtype():
+    with prefix_method_errors(name), memory, generators_of(start).in_use():
         module = comparison.own[name].build(start)
         if not is_overridden("validation_step", module):
             module.validation_step = MethodType(_no_step, module)  # type: ignore[method-assign]
@@ -81,18 +80,10 @@ def train_module(
             criterion.cut_off_because = "an option of the trainer stopped it early"
             return
         evaluations.repeat_last()
+    # The module may have changed it.
+    set_float32_arithmetic()
     traces.finish()
     criterion.look_up()
-
-
-@contextmanager
-def _restored_dtype() -> Iterator[None]:
-    """Restore torch's default type after the code of a module, which may set another."""
-    before = torch.get_default_dtype()
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def batches_of(stream: SampleStream) -> DataLoader[Any]:
@@ -191,13 +182,7 @@ class ModuleEvaluations(Callback):
         exact = torch.autocast(module.device.type, enabled=False)
         with trainer.precision_plugin.val_step_context(), exact, self.generators.in_use(), folded(module):
             logits = module(inputs)
-        if not isinstance(logits, Tensor) or logits.shape != (samples, self.classes):
-            result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise UserError(
-                f"forward of {type(module).__name__} returns {result}; it must return logits "
-                f"{[samples, self.classes]}, one for each class"
-            )
-        return logits
+        return require_logits(logits, (samples, self.classes))
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the counts if the protocol has an evaluation now, and end training when it is time."""

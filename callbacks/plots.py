@@ -1,13 +1,11 @@
 """The figures of a comparison."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.transforms import offset_copy
 from numpy.typing import NDArray
 
 from headstart.callbacks.sample_efficiency import BAND
@@ -27,13 +25,14 @@ from headstart.output.figures import (
 # With more methods than this, each one has a panel of its own, in which the baseline is grey.
 MOST_IN_ONE_PANEL = len(LINE_STYLES)
 ALONE, BESIDE = LINE_STYLES[-1]._replace(dashes=(), marker="^"), LineStyle(GREY, (), "o")
-# Inches: sizes of a single panel and of one of several, margins, gaps between panels, and the height of a text line.
-ONE_PANEL, PANEL = (4.6, 3.2), (2.1, 1.4)
-LEFT, RIGHT, ACROSS, UP, LINE = 0.75, 0.2, 0.25, 0.5, 0.19
+# Inches: a single panel with the texts around it, one of several, and the margin beside texts.
+ONE_PANEL, PANEL, MARGIN = (5.4, 4.5), (2.4, 2.0), 0.1
 # Columns of up to nine panels and of more.
 COLUMNS = (3, 4)
-# Medians closer than this share of the axis are marked below each other; sizes of a mark and of notes in points.
-CLOSE, MARK, SMALL = 0.02, 7.0, 8.3
+# Font size of notes in points.
+SMALL = 8.3
+# Methods by index with their styles, drawn in one panel.
+Panels = list[tuple[Axes, list[tuple[int, LineStyle]]]]
 
 
 def plot_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
@@ -53,26 +52,25 @@ def plot_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
         figure, panels = _begin(curves, title, complete)
         medians, threshold = _medians(curves), 100 * curves.threshold
         banded = _banded(curves)
+        ends = dict[int, tuple[float, float]]()
         for axes, methods in panels:
-            ends = {}
             for zorder, (method, style) in enumerate(reversed(methods), 2):
                 has_band = method in banded or len(panels) > 1
                 ends[method] = _plot_accuracy(axes, curves, method, style, zorder, has_band)
+                if np.isfinite(medians[method]):
+                    look: dict[str, Any] = {"color": style.colour, "markeredgecolor": "white", "markersize": 7}
+                    axes.plot(medians[method], threshold, style.marker, clip_on=False, zorder=98, **look)
             axes.axhline(threshold, color=GREY, linestyle="--", linewidth=0.8, zorder=1)
             # No accuracy is above 100 %.
             axes.set_ylim(None, min(axes.get_ylim()[1], 101))
-            for method, style, below in _stagger(medians, methods, axes.get_xlim()[1]):
-                _mark(axes, (medians[method], threshold), style, below)
 
-        orderings = len(curves.orderings)
-        shown = f"Mean of {orderings} orderings" if orderings > 1 else "One ordering"
+        orderings, few = len(curves.orderings), len(panels) == 1 and len(curves.methods) > len(banded)
+        note = f"Mean of {orderings} orderings" if orderings > 1 else "One ordering"
         if orderings > 1:
-            few = len(panels) == 1 and len(curves.methods) > len(banded)
             of = " of the baseline and of the best other method" if few else ""
-            shown += f"; bands{of}: {BAND[0]}th to {BAND[1]}th percentile"
-        note = f"{shown}.\nMarks on the dashed threshold: median samples to criterion"
-        note += ", also in brackets." if len(panels) == 1 else "."
-        _explain(figure, curves, note, f"Validation {curves.measure.replace('_', ' ')}, %", ends)
+            note += f"; bands{of}: {BAND[0]}th to {BAND[1]}th percentile"
+        note += ".\nMarks on the dashed threshold, and numbers in brackets: median samples to criterion."
+        _explain(figure, curves, ends, note, f"Validation {curves.measure.replace('_', ' ')}, %")
     return figure
 
 
@@ -82,8 +80,8 @@ def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure
         figure, panels = _begin(curves, title, complete)
         samples, _ = curves.samples_to_criterion()
         banded = _banded(curves)
+        ends = dict[int, tuple[float, float]]()
         for axes, methods in panels:
-            ends = {}
             for zorder, (method, style) in enumerate(reversed(methods), 2):
                 steps = np.sort(samples[method][np.isfinite(samples[method])])
                 share = 100 * np.arange(len(steps) + 1) / len(samples[method])
@@ -91,9 +89,10 @@ def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure
                 axes.step(x, y, where="post", zorder=zorder, **_look(style, method in banded or len(panels) > 1))
                 ends[method] = (float(x[-1]), float(y[-1]))
             axes.set_ylim(-2, 102)
+
         orderings = f"{len(curves.orderings)} orderings" if len(curves.orderings) > 1 else "One ordering"
-        note = f"{orderings}. " + "In brackets: median samples to criterion." * (len(panels) == 1)
-        _explain(figure, curves, note.strip(), "Orderings that met the criterion, %", ends, has_marks=False)
+        note = f"{orderings}. In brackets: median samples to criterion."
+        _explain(figure, curves, ends, note, "Orderings that met the criterion, %")
     return figure
 
 
@@ -103,7 +102,7 @@ def _banded(curves: Curves) -> set[int]:
     return {0, *(1 + np.argsort(means[1:], kind="stable")[:1]).tolist()}
 
 
-def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[tuple[Axes, list[tuple[int, LineStyle]]]]]:
+def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, Panels]:
     """Return a figure with its panels, each with the methods that it shows and their styles."""
     methods = range(len(curves.methods))
     shown = [list(zip(methods, LINE_STYLES, strict=False))]
@@ -112,19 +111,14 @@ def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[tup
     columns = min(len(shown), COLUMNS[len(shown) > COLUMNS[0] ** 2])
     rows = -(-len(shown) // columns)
 
-    # Sizes in inches.
-    panel, right = (ONE_PANEL, room_for_labels(_labels(curves))) if len(shown) == 1 else (PANEL, RIGHT)
-    width = LEFT + columns * panel[0] + (columns - 1) * ACROSS + right
-    title = fold(title, width - LEFT - 0.1)
-    above = (title.count("\n") + 1.7 + 2 * (len(shown) > 1)) * LINE
-    below = (5 + 1.3 * (len(shown) > 1)) * LINE
-    height = above + rows * panel[1] + (rows - 1) * UP + below
-
+    size = ONE_PANEL if len(shown) == 1 else PANEL
+    labels = room_for_labels(_labels(curves)) if len(shown) == 1 else 0
+    width, height = columns * size[0] + labels, rows * size[1] + (len(shown) > 1)
     figure = Figure(figsize=(width, height))
-    figure.suptitle(title, x=LEFT / width, ha="left", y=1 - 0.3 * LINE / height, va="top")
-    grid = {"left": LEFT / width, "right": 1 - right / width, "top": 1 - above / height, "bottom": below / height}
-    grid |= {"wspace": ACROSS / panel[0], "hspace": UP / panel[1]}
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, gridspec_kw=grid).ravel()
+    # What is outside of this is left to the labels.
+    figure.set_layout_engine("constrained", rect=(0, 0, 1 - labels / width, 1))
+    figure.suptitle(fold(title, width - 4 * MARGIN), x=MARGIN / width, ha="left")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for index, axes in enumerate(panels):
         axes.set_xlim(0, 1.01 * _end(curves))
         # The lowest panel of each column has the axis.
@@ -136,7 +130,8 @@ def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[tup
 
     if not complete:
         stamp: dict[str, Any] = {"fontsize": 7 * width, "rotation": 25, "alpha": 0.25, "weight": "bold"}
-        figure.text(0.5, 0.5, "INCOMPLETE", ha="center", va="center", color=ALARM, zorder=99, **stamp)
+        mark = figure.text(0.5, 0.5, "INCOMPLETE", ha="center", va="center", color=ALARM, zorder=99, **stamp)
+        mark.set_in_layout(False)
     return figure, list(zip(panels, shown, strict=False))
 
 
@@ -158,69 +153,25 @@ def _plot_accuracy(
     return float(samples_seen[-1]), float(mean[-1])
 
 
-def _stagger(
-    medians: NDArray[np.float64], methods: list[tuple[int, LineStyle]], end: float
-) -> Iterator[tuple[int, LineStyle, int]]:
-    """Yield the methods with a median, and by how many marks the mark of each is below the threshold."""
-    last, below = -np.inf, 0
-    for method, style in sorted(methods, key=lambda pair: float(medians[pair[0]])):
-        if np.isfinite(medians[method]):
-            below = below + 1 if medians[method] - last < CLOSE * end else 0
-            last = medians[method]
-            yield method, style, below
+def _explain(figure: Figure, curves: Curves, ends: Mapping[int, tuple[float, float]], note: str, ylabel: str) -> None:
+    """Name the lines, beside their ends in a single panel and above several panels, and add the note below."""
+    labels, medians, width = _labels(curves), _medians(curves), figure.get_figwidth()
+    is_single = len(labels) <= MOST_IN_ONE_PANEL
+    if not is_single:
+        note = f"In grey: {labels[0]}. {note}"
+        for label, axes in zip(labels[1:], figure.axes, strict=False):
+            axes.set_title(label.replace(" (", "\n("), fontsize=SMALL)
+    figure.supylabel(ylabel, fontsize="medium")
+    figure.supxlabel(fold(note, width - 2 * MARGIN, SMALL), x=MARGIN / width, ha="left", fontsize=SMALL)
 
-
-def _mark(axes: Axes, position: tuple[float, float], style: LineStyle, below: int) -> None:
-    figure = axes.get_figure()
-    shifted = offset_copy(axes.transData, figure, y=-MARK * below, units="points")  # type: ignore[arg-type]
-    look: dict[str, Any] = {"color": style.colour, "markeredgecolor": "white", "markeredgewidth": 0.6}
-    axes.plot(*position, style.marker, markersize=MARK, transform=shifted, clip_on=False, zorder=98, **look)
-
-
-def _explain(
-    figure: Figure,
-    curves: Curves,
-    note: str,
-    ylabel: str,
-    ends: Mapping[int, tuple[float, float]],
-    has_marks: bool = True,
-) -> None:
-    """Name the lines, beside their ends in a single panel and above several panels, and add the note below.
-
-    Only lines of learning curves have marks.
-    """
-    width, height = figure.get_size_inches()
-    boxes = [axes.get_position() for axes in figure.axes]
-    bottom, top = min(box.y0 for box in boxes), max(box.y1 for box in boxes)
-    figure.supylabel(ylabel, fontsize="medium", y=(bottom + top) / 2)
-    note = fold(note, width - LEFT - 0.1, SMALL)
-    below = bottom * height - 2.8 * LINE
-    figure.text(LEFT / width, below / height, note, fontsize=SMALL, va="top")
-
-    if len(curves.methods) <= MOST_IN_ONE_PANEL:
-        medians, labels = _medians(curves), _labels(curves)
+    if is_single:
+        # Labels need the final place of the panel.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         # From the highest end down; of equal ones the earliest median first.
         order = sorted(ends, key=lambda method: (-ends[method][1], medians[method], method))
-        label_lines(
-            figure.axes[0],
-            [ends[method] for method in order],
-            [labels[method] for method in order],
-            [LINE_STYLES[method].colour for method in order],
-        )
-        return
-
-    names = titles(curves.methods)
-    for method, axes in zip(range(1, len(names)), figure.axes, strict=False):
-        axes.set_title(f"{names[method]}\n{_median_in_words(curves, method)}", fontsize=SMALL)
-    handles = [Line2D([], [], marker=style.marker * has_marks, **_look(style, True)) for style in (BESIDE, ALONE)]
-    above = (below - (note.count("\n") + 1) * 0.85 * LINE) / height
-    layout: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (LEFT / width, above), "borderpad": 0}
-    legend = figure.legend(handles, ["", ""], ncols=2, handlelength=3, fontsize=SMALL, **layout)
-    # `legend` would hide a label that begins with an underscore.
-    for text, label in zip(
-        legend.get_texts(), (f"{names[0]}, {_median_in_words(curves, 0)}", "Method named above the panel"), strict=True
-    ):
-        text.set_text(label)
+        places, colours = [ends[method] for method in order], [LINE_STYLES[method].colour for method in order]
+        label_lines(figure.axes[0], places, [labels[method] for method in order], colours)
 
 
 def _labels(curves: Curves) -> list[str]:
@@ -229,11 +180,6 @@ def _labels(curves: Curves) -> list[str]:
         f"{name} ({median:g})" if np.isfinite(median) else f"{name} (not reached)"
         for name, median in zip(titles(curves.methods), _medians(curves), strict=True)
     ]
-
-
-def _median_in_words(curves: Curves, method: int) -> str:
-    median = _medians(curves)[method]
-    return f"median {median:g}" if np.isfinite(median) else "median not reached"
 
 
 def _look(style: LineStyle, stands_out: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,12 +54,22 @@ class LedgerOptions:
         Raises:
             UserError: The ledger cannot be used, now or within the block.
         """
-        chosen = self.ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
+        open_ledger = self._open_ledger or partial(Ledger, ledger_folder(self.ledger, folder))
         try:
-            with Ledger(Path(chosen).expanduser()) if self._open_ledger is None else self._open_ledger() as ledger:
+            with open_ledger() as ledger:
                 yield ledger
         except LedgerError as error:
             raise UserError(f"results.ledger: {error}; choose another folder") from error
+
+
+def ledger_folder(chosen: str | None, folder: Path) -> Path:
+    """Return the folder of a run's ledger.
+
+    Args:
+        chosen: The folder that the user named, if any.
+        folder: The run's folder.
+    """
+    return Path(chosen or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
 
 
 def record_run(ledger: RunLedger, task: str, config: str, keys: Collection[TraceKey]) -> None:
@@ -175,8 +186,8 @@ class Accuracies:
         """Claim one ordering, so that several processes share the missing ones."""
         holder = None
         for ordering in self.missing:
-            held = self.ledger.claim([self.keys[ordering]])
-            if not held:
+            holders = self.ledger.claim([self.keys[ordering]])
+            if not holders:
                 return ordering, None
-            holder = next(iter(held.values()))
+            holder = next(iter(holders.values()))
         return None, holder

@@ -96,8 +96,7 @@ class SampleEfficiency(Callback):
         evaluations = math.ceil(max_samples / batch_size) // self.evaluate_every
         seen = np.arange(1, evaluations + 1) * self.evaluate_every * batch_size
         required = required_correct(self.threshold, all_correct)
-        to_limit = self.until == "limit"
-        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive, to_limit, self.measure)
+        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive, self.until == "limit")
 
     def follow(self, traces: Traces, methods: Sequence[str], validation_size: int) -> None:
         """Follow the traces of a comparison, some of which may be stored.
@@ -167,9 +166,9 @@ class SampleEfficiency(Callback):
         Args:
             method: Its index.
         """
-        known = self._known(method)
-        first = window_start(known, self.traces.grid.required, self.consecutive)
-        return [first + int(offset) for offset in np.flatnonzero(known[first:] == SKIPPED)]
+        counts = self._known(method)
+        first = window_start(counts, self.traces.grid.required, self.consecutive)
+        return [first + int(offset) for offset in np.flatnonzero(counts[first:] == SKIPPED)]
 
     def _known(self, method: int) -> NDArray[np.int64]:
         """Return the counts of a method up to now, in the one ordering that runs."""
@@ -210,9 +209,9 @@ class SampleEfficiency(Callback):
         """Find the methods that need no further evaluation, because they have met the criterion."""
         running, grid = self.traces.running, self.traces.grid
         for method in np.flatnonzero(running.any(1)).tolist():
-            known = self._known(method)
-            if next_evaluation(known, grid.required, self.consecutive) is None:
-                first = window_start(known, grid.required, self.consecutive)
+            counts = self._known(method)
+            if next_evaluation(counts, grid.required, self.consecutive) is None:
+                first = window_start(counts, grid.required, self.consecutive)
                 self._met_at[method, running[method]] = grid.samples_seen[first + self.consecutive - 1]
 
     def _stop_methods(self, comparison: Comparison) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Measure, samples_to_criterion
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, samples_to_criterion
 from headstart.modules.running_code import own_modules
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import RunLedger
@@ -23,7 +23,6 @@ class Grid:
         required: Lowest count that passes.
         consecutive: Number of passes in a row that meet the criterion.
         to_limit: Whether a trace that has met the criterion continues to the sample limit.
-        measure: The measure of the counts.
     """
 
     samples_seen: NDArray[np.int64]
@@ -31,7 +30,6 @@ class Grid:
     required: int
     consecutive: int
     to_limit: bool = False
-    measure: Measure = "accuracy"
 
 
 class Traces:
@@ -52,7 +50,6 @@ class Traces:
         drew: Whether the method drew random numbers for several orderings at once, `[methods, orderings]`.
         running: Traces that are being measured in the present pass, `[methods, orderings]`.
         measured: Traces that this run measures or has measured, `[methods, orderings]`.
-        changed: Measured traces that differ from the stored ones, `[methods, orderings]`.
         imported: Names of own modules that methods have imported while they ran.
 
     Args:
@@ -84,7 +81,7 @@ class Traces:
         unstored: Collection[str] = (),
         loaded: Collection[str] = (),
     ) -> None:
-        self.ledger, self.grid, self.recompute = ledger, grid, recompute
+        self.ledger, self.grid = ledger, grid
         self._own, self._unstored, self._loaded = set(own), set(unstored), set(loaded)
         self.imported: list[str] = []
         self._evaluated = evaluated
@@ -102,13 +99,10 @@ class Traces:
         self.diverged = np.full(shape, NOT_EVALUATED, dtype=np.int64)
         self.drew = np.zeros(shape, dtype=bool)
         self.measured = np.zeros(shape, dtype=bool)
-        self.changed = np.zeros(shape, dtype=bool)
         self.running = np.zeros(shape, dtype=bool)
-        self._unfinished = np.zeros(shape, dtype=bool)
-        self._stored: dict[TraceKey, Trace] = {}
+        self._unfinished, self._passed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
         self._to_recompute = np.full(shape, recompute)
         self.reload()
-        self._passed = np.zeros(shape, dtype=bool)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -143,10 +137,9 @@ class Traces:
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
         indices = [(m, k) for m, k in np.argwhere(~self.measured).tolist() if self._is_stored(self.keys[m][k])]
-        evaluated = self._read_evaluated(indices)
-        self._stored |= self.ledger.read({self.keys[m][k] for m, k in indices})
+        traces = self.ledger.read({self.keys[m][k] for m, k in indices}) | self._read_evaluated(indices)
         for m, k in indices:
-            trace = evaluated.get(self.keys[m][k]) or self._stored.get(self.keys[m][k])
+            trace = traces.get(self.keys[m][k])
             if trace is None or (self.of_class is not None and trace.of_class is None):
                 continue
             end = min(len(trace.correct), len(self.correct))
@@ -190,12 +183,12 @@ class Traces:
         """
         missing = self.missing
         keys = {self.keys[m][k] for m, k in np.argwhere(missing).tolist()}
-        held = self.ledger.claim(set(filter(self._is_stored, keys)))
+        holders = self.ledger.claim(set(filter(self._is_stored, keys)))
         # Another process may have finished some before it released them.
         self.reload()
-        free = np.array([[key not in held for key in row] for row in self.keys])
+        free = np.array([[key not in holders for key in row] for row in self.keys])
         claimed = missing & self.missing & free
-        return claimed if claimed.any() else None, next(iter(held.values()), None)
+        return claimed if claimed.any() else None, next(iter(holders.values()), None)
 
     def release(self, claimed: NDArray[np.bool_]) -> None:
         """Release claimed traces, for later or for another process.
@@ -265,18 +258,13 @@ class Traces:
         self.running &= ~ended
 
     def finish(self) -> None:
-        """Store the traces of a pass that has ended, all or none, and find those that differ from stored ones."""
-        finished: dict[TraceKey, Trace] = {}
-        for m, k in np.argwhere(self._passed).tolist():
-            key, now = self.keys[m][k], self.trace(m, k)
-            before = self._stored.get(key, now)
-            self.changed[m, k] = first_difference(before, now) is not None
-            # What is known beyond the end of this pass stays known, unless only this pass has counted classes.
-            is_longer = len(before.correct) > len(now.correct)
-            keeps = is_longer and (now.of_class is None or before.of_class is not None)
-            finished[key] = before if keeps and not self.changed[m, k] else now
-
-        self._store(finished)
+        """Store the traces of a pass that has ended, all or none."""
+        finished = {self.keys[m][k]: self.trace(m, k) for m, k in np.argwhere(self._passed).tolist()}
+        imported = sorted(own_modules().keys() - self._loaded) if self._own else []
+        if imported:
+            # Edits of these modules would not change the keys.
+            self.imported, self._unstored = imported, self._unstored | self._own
+        self.ledger.write({key: trace for key, trace in finished.items() if self._is_stored(key)})
         self.ledger.release(finished)
         self._unfinished[self._passed] = False
         self.running = np.zeros_like(self.running)
@@ -299,32 +287,3 @@ class Traces:
 
     def _is_stored(self, key: TraceKey) -> bool:
         return key.method not in self._unstored
-
-    def _store(self, traces: dict[TraceKey, Trace]) -> None:
-        imported = sorted(own_modules().keys() - self._loaded) if self._own else []
-        if imported:
-            # Edits of these modules would not change the keys.
-            self.imported, self._unstored = imported, self._unstored | self._own
-        traces = {key: trace for key, trace in traces.items() if self._is_stored(key)}
-        self.ledger.write(traces)
-        self._stored |= traces
-
-
-def first_difference(then: Trace, now: Trace) -> tuple[int, int, int, int] | None:
-    """Find where two measurements of a trace differ first, as far as both were evaluated.
-
-    Returns:
-        The evaluation from 0, what differs (0 for all correct predictions, from 1 on those of the classes where both
-        counted them), and both counts; None where they are the same.
-    """
-    end, are_counted = min(len(then.correct), len(now.correct)), then.of_class is not None and now.of_class is not None
-    old, new = (
-        np.column_stack([each.correct[:end], *([each.of_class[1 : 1 + end]] if are_counted else [])]).astype(np.int64)  # type: ignore[index]
-        for each in (then, now)
-    )
-    # Lazy evaluation may have skipped different evaluations.
-    differing = np.argwhere((old != new) & (old[:, :1] >= 0) & (new[:, :1] >= 0))
-    if not len(differing):
-        return None
-    evaluation, column = differing[0].tolist()
-    return evaluation, column, int(old[evaluation, column]), int(new[evaluation, column])

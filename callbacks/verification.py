@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.measurement import measure_pass
-from headstart.callbacks.traces import Traces, first_difference
+from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.output.printable import printable
-from headstart.store.ledger_file import TraceKey
+from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
 # Returns those of the stored traces that are to be measured again.
@@ -47,10 +46,10 @@ def verify(
     Methods that have drawn random numbers for several orderings at once are left out: alone, an ordering draws others.
 
     Args:
-        trainer: The trainer, with the criterion among its callbacks.
+        trainer: The trainer, without loggers, with the criterion among its callbacks.
         comparison: The methods.
         stream: The data.
-        run: The run, which is prepared.
+        run: The run, which is prepared, with a ledger that is only read.
         choose: Chooses the traces.
     """
     stream.trainer = trainer
@@ -58,20 +57,22 @@ def verify(
     stream.setup("fit")
 
     verified = Verified()
-    with run.opened(stream, comparison):
-        stored = run.traces
+    with run.opened(stream, comparison) as stored:
         for part in _passes(run, choose, comparison.orderings_at_once(stream.start(), len(run.methods))):
-            keys = {stored.keys[method][ordering] for method, ordering in np.argwhere(part).tolist()}
-            traces = stored.ledger.read(keys).items()
-            of_class = {key: trace.of_class for key, trace in traces if trace.of_class is not None}
-            comparison.counts_classes = bool(of_class)
+            indices = np.argwhere(part).tolist()
+            traces = stored.ledger.read({stored.keys[method][ordering] for method, ordering in indices})
+            again = _empty(run, has_classes=any(trace.of_class is not None for trace in traces.values()))
+            comparison.counts_classes = again.of_class is not None
+            run.criterion.follow(again, run.methods, len(stream.validation_labels))
+            measure_pass(trainer, comparison, stream, run, part)
 
-            again = _measure_again(trainer, comparison, stream, run, part)
-            for method, ordering in np.argwhere(part).tolist():
+            for method, ordering in indices:
                 key = stored.keys[method][ordering]
                 if ((stored.correct[:, method, ordering] >= 0) & (again.correct[:, method, ordering] >= 0)).any():
                     verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
-                then = replace(stored.trace(method, ordering), of_class=of_class.get(key))
+                # Lazy evaluation takes a trace with every evaluation from another key.
+                of_class = traces[key].of_class if key in traces else None
+                then = replace(stored.trace(method, ordering), of_class=of_class)
                 if difference := first_difference(then, again.trace(method, ordering)):
                     verified.differences.append(_describe(run, method, ordering, *difference))
     return verified
@@ -81,8 +82,8 @@ def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[n
     """Choose traces, and return those of so many orderings at a time, `[methods, orderings]`."""
     stored = run.traces
     measured = (stored.lengths > 0) & ~stored.drew
-    chosen = set(choose([stored.keys[method][ordering] for method, ordering in np.argwhere(measured).tolist()]))
-    wanted = measured & np.array([[key in chosen for key in keys] for keys in stored.keys])
+    keys = set(choose([stored.keys[method][ordering] for method, ordering in np.argwhere(measured).tolist()]))
+    wanted = measured & np.array([[key in keys for key in row] for row in stored.keys])
     orderings = np.flatnonzero(wanted.any(0))
     for first in range(0, len(orderings), most):
         part = np.zeros_like(wanted)
@@ -90,56 +91,33 @@ def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[n
         yield part
 
 
-class _End(Callback):
-    """Ends a pass when nothing is left to compare.
-
-    Args:
-        again: The traces as they are measured again.
-        length: Evaluations of the longest stored one.
-    """
-
-    def __init__(self, again: Traces, length: int) -> None:
-        self.again, self.length = again, length
-
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """End the pass if it is time."""
-        if self.again.lengths.max() >= self.length:
-            trainer.should_stop = True
+def _empty(run: ComparisonRun, has_classes: bool) -> Traces:
+    """Return the run's traces without a count, and with a ledger in which nothing is stored."""
+    stored = run.traces
+    methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
+    sizes = run.class_sizes if has_classes else None
+    return Traces(LedgerReader(None), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
 
 
-def _measure_again(
-    trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, chosen: NDArray[np.bool_]
-) -> Traces:
-    """Measure stored traces again in one pass, which changes neither the run's traces nor its ledger.
-
-    Args:
-        trainer: The trainer, with the criterion among its callbacks.
-        comparison: The methods.
-        stream: The data, set up.
-        run: The run, whose ledger is open.
-        chosen: The traces, `[methods, orderings]`.
+def first_difference(then: Trace, now: Trace) -> tuple[int, int, int, int] | None:
+    """Find where two measurements of a trace differ first, as far as both were evaluated.
 
     Returns:
-        The traces as they are measured again, with counts of classes if the comparison counts them.
+        The evaluation from 0, what differs (0 for all correct predictions, from 1 on those of the classes where both
+        counted them), and both counts; None where they are the same.
     """
-    criterion, stored = run.criterion, run.traces
-    methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
-    sizes = run.class_sizes if comparison.counts_classes else None
-    again = Traces(LedgerReader(None), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
-    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
-    ending, loggers = _End(again, int(stored.lengths[chosen].max())), trainer.loggers
+    end = min(len(then.correct), len(now.correct))
+    old, new = then.correct[:end, None].astype(np.int64), now.correct[:end, None].astype(np.int64)
+    if then.of_class is not None and now.of_class is not None:
+        old = np.hstack([old, then.of_class[1 : 1 + end].astype(np.int64)])
+        new = np.hstack([new, now.of_class[1 : 1 + end].astype(np.int64)])
 
-    criterion.follow(again, run.methods, len(stream.validation_labels))
-    callbacks.append(ending)
-    trainer.loggers = []
-    try:
-        measure_pass(trainer, comparison, stream, run, chosen)
-    finally:
-        trainer.loggers = loggers
-        callbacks.remove(ending)
-        criterion.follow(stored, run.methods, len(stream.validation_labels))
-        criterion.cut_off_because, criterion.ended_by_user_error = "", False
-    return again
+    # Lazy evaluation may have skipped different evaluations.
+    differing = np.argwhere((old != new) & (old[:, :1] >= 0) & (new[:, :1] >= 0))
+    if not len(differing):
+        return None
+    evaluation, column = differing[0].tolist()
+    return evaluation, column, int(old[evaluation, column]), int(new[evaluation, column])
 
 
 def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:

@@ -24,31 +24,16 @@ ALLOWED = {
     "enable_progress_bar",
     "gradient_clip_algorithm",
     "inference_mode",
-    "limit_predict_batches",
-    "limit_test_batches",
     "log_every_n_steps",
     "logger",
     "max_time",
-    "model_registry",
-    "num_nodes",
     "precision",
     "profiler",
-    "sync_batchnorm",
-    "use_distributed_sampler",
 }
 # Options that change what LightningModules of the user's own learn; the suite's methods run with their defaults.
 TRAINING = frozenset(
     {"accumulate_grad_batches", "callbacks", "gradient_clip_algorithm", "gradient_clip_val", "precision"}
 )
-# Other values that mean the same as the default.
-EQUIVALENT: dict[str, tuple[Any, ...]] = {
-    "gradient_clip_val": (0, 0.0),
-    "limit_train_batches": (1.0,),
-    "limit_val_batches": (1.0,),
-    "min_epochs": (0, 1),
-    "overfit_batches": (0,),
-    "val_check_interval": (1.0,),
-}
 # Lightning's callbacks that observe training and do not change it.
 OBSERVERS = (
     lightning_callbacks.BasePredictionWriter,
@@ -76,9 +61,8 @@ def require_allowed(options: dict[str, Any], defaults: dict[str, Any], chosen: f
         UserError: An option has another value than its default.
     """
     for name, value in options.items():
-        # True equals 1 in Python, and 1.0 of the batches is all of them where 1 is one of them.
-        values = (defaults[name], *EQUIVALENT.get(name, ()))
-        is_default = any(type(value) is type(each) and value == each for each in values)
+        # 1.0 of the batches is all of them, where 1 is one of them.
+        is_default = type(value) is type(defaults[name]) and value == defaults[name]
         if name not in ALLOWED | chosen and not is_default:
             raise UserError(f"trainer.{name}: {value} would change the protocol; leave it at {defaults[name]}")
 
@@ -99,15 +83,15 @@ def own_trainer(options: Mapping[str, Any], callbacks: Sequence[Callback]) -> Tr
     Raises:
         UserError: A callback of the options would train on samples ahead of the stream.
     """
-    given = deepcopy({name: value for name, value in options.items() if name != "logger"})
-    own = callbacks_in(given)
-    for each in own:
-        if isinstance(each, TUNERS):
-            raise UserError(f"trainer.callbacks: {type(each).__name__} would change the protocol; leave it out")
-    if (batches := given.get("accumulate_grad_batches", 1)) < 1:
+    copied = deepcopy({name: value for name, value in options.items() if name != "logger"})
+    callbacks_of_options = callbacks_in(copied)
+    for callback in callbacks_of_options:
+        if isinstance(callback, TUNERS):
+            raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
+    if (batches := copied.get("accumulate_grad_batches", 1)) < 1:
         raise UserError(f"trainer.accumulate_grad_batches: expected a whole number from 1, not {batches}")
     silent = {"enable_progress_bar": False, "enable_model_summary": False, "max_time": None, "logger": ModuleLog()}
-    return Trainer(**{**given, **silent, "callbacks": [*own, *callbacks]})
+    return Trainer(**{**copied, **silent, "callbacks": [*callbacks_of_options, *callbacks]})
 
 
 def require_observers(trainer: Trainer) -> None:

@@ -122,7 +122,7 @@ class TrainingCLI(TaskCLI):
             options: The options of the training that decide it.
             fed: What a task feeds besides, as JSON values.
         """
-        batches, given = self.datamodule, {"init_args": options}
+        batches, arguments = self.datamodule, {"init_args": options}
         callbacks = self.describe_callbacks()
         trainer = {name: self.config.trainer[name] for name in DECISIVE}
         stream = {
@@ -138,8 +138,8 @@ class TrainingCLI(TaskCLI):
             **({"callbacks": callbacks} if callbacks else {}),
             **fed,
         }
-        training = {**describe(self.model, given), "trainer": {**trainer, "precision": self.trainer.precision}}
-        return RunKey(stream, training, code_of(self.model, given), self.trainer.strategy.root_device.type)
+        training = {**describe(self.model, arguments), "trainer": {**trainer, "precision": self.trainer.precision}}
+        return RunKey(stream, training, code_of(self.model, arguments), self.trainer.strategy.root_device.type)
 
     def sizes(self) -> dict[str, int]:
         """Return the numbers of photos, by their names in results.json."""

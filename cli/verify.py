@@ -1,7 +1,6 @@
 """`headstart verify`: measures stored traces again and compares them."""
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -14,6 +13,7 @@ import yaml
 from jsonargparse.typing import ClosedUnitInterval
 
 from headstart.callbacks.run_folder import CONFIG, result_options
+from headstart.callbacks.run_ledger import ledger_folder
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.commands import COMPARISON, TASKS
 from headstart.cli.task import command_line
@@ -24,12 +24,7 @@ from headstart.store.ledger_file import FILE, LedgerError, TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
 
-def verify(
-    run_or_ledger: str,
-    share: ClosedUnitInterval = 0.1,
-    seed: Seed = 0,
-    ledger: str | None = None,
-) -> list[Verified]:
+def verify(run_or_ledger: str, share: ClosedUnitInterval = 0.1, seed: Seed = 0) -> list[Verified]:
     """Measure some of the stored traces of a run or of a ledger again, and compare them count by count.
 
     The run is repeated from its configuration. It needs the same photos, code, packages and kind of device, and the
@@ -40,8 +35,6 @@ def verify(
         run_or_ledger: Folder of a run of headstart train, or of a ledger.
         share: Share of the traces to measure again, at least one trace.
         seed: Seed of the sample of traces.
-        ledger: Folder of the run's ledger. The default is the ledger of its configuration, then the environment
-            variable HEADSTART_LEDGER, then `ledger` beside the run's folder.
 
     Returns:
         What was measured again, by run.
@@ -55,12 +48,12 @@ def verify(
         if (folder / FILE).is_file():
             verified = list(_verify_ledger(folder, share, generator))
         else:
-            verified = [_verify_run(folder, ledger, share, generator)]
+            verified = [_verify_run(folder, share, generator)]
     except LedgerError as error:
         raise UserError(f"run_or_ledger: {error}") from error
 
-    differences = [difference for each in verified for difference in each.differences]
-    checked = sum(each.checked for each in verified)
+    differences = [difference for run in verified for difference in run.differences]
+    checked = sum(run.checked for run in verified)
     print_lines(f"DIFFERENT: {difference}." for difference in differences)
     if differences:
         raise UserError(
@@ -76,22 +69,18 @@ def verify(
     return verified
 
 
-def _verify_run(folder: Path, ledger: str | None, share: float, generator: np.random.Generator) -> Verified:
-    """Verify traces of one run, from its configuration."""
+def _verify_run(folder: Path, share: float, generator: np.random.Generator) -> Verified:
+    """Verify traces of one run, from its configuration, in the ledger that the same command would use."""
     try:
         text = (folder / CONFIG).read_text(encoding="utf-8")
         config, options = yaml.safe_load(text), result_options(text)
-        task, chosen = config.get("task", COMPARISON), config["results"].get("ledger")
+        task, ledger = config.get("task", COMPARISON), ledger_folder(config["results"].get("ledger"), folder)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         raise UserError(
             f"run_or_ledger: {str(folder)!r} is neither a ledger nor the folder of a run, with its {CONFIG} "
             f"({reason_of(error)})"
         ) from error
-    path = ledger or chosen or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
-    path = Path(path).expanduser()
-    if not (path / FILE).is_file():
-        raise UserError(f"ledger: {str(path)!r} is not a ledger; give the ledger of the run")
-    return _measure(task, options, path, lambda keys: _sample(keys, share, generator))
+    return _measure(task, options, ledger, lambda keys: _sample(keys, share, generator))
 
 
 def _verify_ledger(folder: Path, share: float, generator: np.random.Generator) -> Iterator[Verified]:
@@ -113,10 +102,10 @@ def _verify_ledger(folder: Path, share: float, generator: np.random.Generator) -
     if unknown := len(stored - measured_by.keys()):
         print_lines([f"NOT CHECKED: {unknown} traces; the ledger does not say which runs measured them."])
 
-    chosen = defaultdict(set)
+    keys_of_run = defaultdict(set)
     for key in _sample(stored & measured_by.keys(), share, generator):
-        chosen[measured_by[key]].add(key)
-    for index, keys in sorted(chosen.items()):
+        keys_of_run[measured_by[key]].add(key)
+    for index, keys in sorted(keys_of_run.items()):
         try:
             verified = _measure(runs[index]["task"], runs[index]["options"], folder, keys.intersection)
         except UserError as error:

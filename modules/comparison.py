@@ -142,8 +142,8 @@ class Comparison(LightningModule):
         """Begin every method that is fed, from the same start."""
         self.stream: Stream = self.trainer.datamodule  # type: ignore[attr-defined]
         numbers = np.array(self.stream.orderings)
-        chosen = np.ones((len(self.names), len(numbers)), dtype=bool) if self.chosen is None else self.chosen
-        is_fed = chosen.any(0)
+        is_chosen = np.ones((len(self.names), len(numbers)), dtype=bool) if self.chosen is None else self.chosen
+        is_fed = is_chosen.any(0)
         self.stream.feed(numbers[is_fed].tolist())
         start = self.stream.start()
 
@@ -155,12 +155,12 @@ class Comparison(LightningModule):
         for name, state in self._states.items():
             # Methods that are not fed keep nothing of an earlier pass.
             state.reset(start)
-            own = chosen[self.names.index(name)]
-            if own.any():
-                self._begin(name, replace(start, ordering_numbers=numbers[own].tolist()))
-                positions = np.flatnonzero(own[is_fed])
+            of_method = is_chosen[self.names.index(name)]
+            if of_method.any():
+                self._begin(name, replace(start, ordering_numbers=numbers[of_method].tolist()))
+                positions = np.flatnonzero(of_method[is_fed])
                 self.active_orderings[name] = (
-                    slice(None) if own[is_fed].all() else torch.from_numpy(positions).to(start.device)
+                    slice(None) if of_method[is_fed].all() else torch.from_numpy(positions).to(start.device)
                 )
         self._lazy = {name: self._lazily(name, self.chooser) for name in self.active_orderings if self.chooser}
 
@@ -261,8 +261,7 @@ class Comparison(LightningModule):
             for inputs, labels in chunks:
                 inputs, labels = inputs.to(self.device), labels.to(self.device)
                 with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
-                    logits = method(inputs)
-                require_logits(logits, (len(method.start.ordering_numbers), len(labels), self.classes))
+                    logits = require_logits(method(inputs), (method.start.orderings, len(labels), self.classes))
                 counts = counts + count_predictions(logits, labels, self.class_weights, len(counts) - 2)
         return counts
 

@@ -66,29 +66,17 @@ class LazyEvaluation:
             chunks: The validation set.
 
         Raises:
-            UserError: The method holds something that cannot be copied, or its copy cannot be evaluated.
+            UserError: The method holds something that cannot be copied.
         """
         while (evaluation := self.chooser.wanted(self.method)) is not None:
             present = evaluation == now
-            counted = self._count(self.state.method, chunks) if present else self._count_past(evaluation, chunks)
+            counted = self._count(self.state.method if present else self.past[evaluation], chunks)
             self.chooser.take(self.method, evaluation, *counted.cpu().numpy())
 
         needed = self.chooser.needed(self.method)
         self.past = {number: method for number, method in self.past.items() if number in needed}
         if now in needed and now not in self.past:
             self.past[now] = copy_of(self.state)
-
-    def _count_past(self, evaluation: int, chunks: Chunks) -> Tensor:
-        try:
-            return self._count(self.past[evaluation], chunks)
-        except UserError:
-            raise
-        # A class of the user's may raise any error.
-        except Exception as error:
-            raise UserError(
-                f"criterion.evaluation: lazy evaluates a copy of {type(self.state.method).__name__}, but that fails "
-                f"({type(error).__name__}: {error}); give every"
-            ) from error
 
 
 def copy_of(state: MethodState) -> Method:
@@ -103,12 +91,12 @@ def copy_of(state: MethodState) -> Method:
     """
     method = state.method
     # Weak dictionaries only save time.
-    weak = [
-        each for part in method.modules() for each in vars(part).values() if isinstance(each, WeakTensorKeyDictionary)
-    ]
+    values = [value for part in method.modules() for value in vars(part).values()]
+    weak = [value for value in values if isinstance(value, WeakTensorKeyDictionary)]
     # Such as functions from the constructor, which may refer to anything; methods of its own refer to the copy.
-    own = state.attributes()
-    others = [each for name, each in vars(method).items() if name not in own and not isinstance(each, MethodType)]
+    in_state = state.attributes()
+    others = [value for name, value in vars(method).items() if name not in in_state]
+    others = [value for value in others if not isinstance(value, MethodType)]
     shared = [method.start, *vars(method.start).values(), *state.optimizers, *weak, *others]
     subject = f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,"
     try:

@@ -76,20 +76,21 @@ def require_method(name: str, method: Method) -> None:
             )
 
 
-def require_logits(logits: object, shape: tuple[int, int, int]) -> None:
-    """Check the shape of a method's predictions.
+def require_logits(logits: object, shape: tuple[int, ...]) -> Tensor:
+    """Return a method's predictions if they have the right shape.
 
     Args:
         logits: The predictions.
-        shape: The shape that they must have, `[orderings, samples, classes]`.
+        shape: The shape that they must have, `[orderings, samples, classes]`, or `[samples, classes]` of one ordering.
 
     Raises:
         UserError: They have another shape.
     """
     if not isinstance(logits, Tensor) or logits.shape != shape:
         result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        needed = f"logits [orderings, samples, classes], here {list(shape)}"
-        raise UserError(f"returns {result}; it must return {needed}")
+        names = ", ".join(("orderings", "samples", "classes")[-len(shape) :])
+        raise UserError(f"forward returns {result}; it must return logits [{names}], here {list(shape)}")
+    return logits
 
 
 def count_predictions(logits: Tensor, labels: Tensor, class_weights: Tensor | None, classes: int) -> Tensor:

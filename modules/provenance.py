@@ -27,7 +27,7 @@ from headstart.modules.running_code import (
     suite_digest,
     suite_doubts,
 )
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import prefix_errors
 from headstart.output.files import digest_file
 
 # Installed packages that can touch a count, by the names of their modules; those that are not installed do not count.
@@ -75,7 +75,8 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
     files = {text: digest_file(Path(text).expanduser()) for text in texts if _is_file(text)}
     variables = dict[str, str | None]()
     for declaring in (one, *filter(None, map(_resolve, (path, *texts)))):
-        files |= {file: _digest_declared(declaring, file) for file in _declared(declaring, "reads_files")}
+        with prefix_errors(f"{_kind(declaring).__name__}.reads_files"):
+            files |= {file: digest_file(Path(file).expanduser()) for file in _declared(declaring, "reads_files")}
         variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
 
     return {
@@ -132,9 +133,10 @@ def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
         options: Its options, as for `describe`.
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
-    named = [each for each in map(_resolve, texts) if callable(each)]
-    own = [*doubts([*inspect.getmro(_kind(one)), *named]), *prompt_doubts()] if is_users(one, options) else []
-    return suite_doubts() + own
+    named = [value for value in map(_resolve, texts) if callable(value)]
+    if not is_users(one, options):
+        return suite_doubts()
+    return [*suite_doubts(), *doubts([*inspect.getmro(_kind(one)), *named]), *prompt_doubts()]
 
 
 def own_digests(objects: Iterable[object]) -> dict[str, str]:
@@ -145,10 +147,10 @@ def own_digests(objects: Iterable[object]) -> dict[str, str]:
     Args:
         objects: Classes and functions.
     """
-    own = [one for one in objects if is_own(one)]
-    if not own:
+    users = [one for one in objects if is_own(one)]
+    if not users:
         return {}
-    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(own) else {})}
+    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(users) else {})}
 
 
 def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -164,8 +166,8 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
     suites = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
     if kind in suites:
         return None
-    known = {name for parent in suites for name in inspect.signature(parent).parameters}
-    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in known}
+    parameters = {name for parent in suites for name in inspect.signature(parent).parameters}
+    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in parameters}
     options = {**options, "init_args": added}
     return {**describe(kind, options), "code": code_of(kind, options)}
 
@@ -222,21 +224,10 @@ def versions() -> dict[str, str]:
 
 def _is_of_other_package(path: str) -> bool:
     """Return whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
-    name = _outermost(path)
+    name, dot, _ = path.replace(":", ".").partition(".")
     is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
-    return not is_known and name != path and bool(DOTTED.fullmatch(path)) and _is_module(name)
-
-
-def _outermost(path: str) -> str:
-    return re.split("[.:]", path)[0]
-
-
-def _is_module(name: str) -> bool:
-    """Return whether there is a module or a package of a name, loaded or not."""
-    try:
-        return name in sys.modules or find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
+    is_path = bool(dot) and not is_known and DOTTED.fullmatch(path) is not None
+    return is_path and (name in sys.modules or find_spec(name) is not None)
 
 
 def _resolve(path: str) -> object:
@@ -259,10 +250,3 @@ def _digest_variable(name: str) -> str | None:
     """Return the SHA-256 of an environment variable, which may be secret; None if it is not set."""
     value = os.environ.get(name)
     return None if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
-
-
-def _digest_declared(one: object, file: str) -> str:
-    with prefix_errors(f"{_kind(one).__name__}.reads_files"):
-        if Path(file).expanduser().is_dir():
-            raise UserError(f"{file} is a folder; name its files")
-        return digest_file(Path(file).expanduser())

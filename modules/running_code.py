@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
@@ -43,29 +43,8 @@ def _process_start() -> float:
 STARTED = _process_start()
 
 
-class _Digested:
-    """A module's file as it was when it was first digested.
-
-    Args:
-        module: The module.
-        file: Its file.
-    """
-
-    def __init__(self, module: ModuleType, file: str) -> None:
-        self.spec = module.__spec__
-        content = _content(module, file)
-        self.sha256 = hashlib.sha256(content or b"").hexdigest()
-        self.doubt = ""
-        if content is None:
-            self.doubt = f"{file} cannot be read"
-        elif _changed(Path(file)):
-            self.doubt = f"{file} was changed after Python started; start it again"
-        elif _runs_other_byte_code(module, file, content):
-            cached = getattr(module, "__cached__", None)
-            self.doubt = f"Python runs the byte code of another version of {file}; remove {cached}"
-
-
-_digested: dict[str, _Digested] = {}
+# By names of modules: the specification of the import, and what `_digest` returned of it.
+_digested: dict[str, tuple[ModuleSpec | None, str, str]] = {}
 
 
 @cache
@@ -93,9 +72,7 @@ def own_modules() -> dict[str, str]:
     packages that are installed for editing are own modules. A digest is taken once for each import. A file that ran,
     but is no loaded module, has its path in angle brackets as its name. A text that an own file ran has no digest.
     """
-    modules = {name: _digest(name, module, file).sha256 for name, module, file in _own_files()}
-    others = {f"<{file}>": hashlib.sha256(_content(None, file) or b"").hexdigest() for file in _other_files()}
-    return modules | others | {f"<a text that {caller} runs>": "" for caller in _callers()}
+    return {name: sha256 for name, sha256, _ in _digested_code()}
 
 
 def doubts(objects: Iterable[object]) -> list[str]:
@@ -104,15 +81,39 @@ def doubts(objects: Iterable[object]) -> list[str]:
     Args:
         objects: Classes and functions of the user's own, which may come from nowhere else than a prompt.
     """
-    own = [one for one in objects if is_own(one)]
-    found = [f"{name_of(one)} has no source file" for one in own if not _has_file(one.__module__)]
-    found += [doubt for name, module, file in _own_files() if (doubt := _digest(name, module, file).doubt)]
+    missing = [f"{name_of(one)} has no source file" for one in objects if is_own(one) and not _has_file(one.__module__)]
+    return missing + [doubt for *_, doubt in _digested_code() if doubt]
+
+
+def _digested_code() -> Iterator[tuple[str, str, str]]:
+    """Yield name, SHA-256 and doubt of all own code that ran: of modules, other files and texts."""
+    for name, module, file in _own_files():
+        # A module that is reloaded gets another specification.
+        if name not in _digested or _digested[name][0] is not module.__spec__:
+            _digested[name] = (module.__spec__, *_digest(module, file))
+        yield name, *_digested[name][1:]
     for file in _other_files():
-        if not os.path.isfile(file):  # noqa: PTH113 - a text that may be no path
-            found.append(f"{file} cannot be read")
-        elif _changed(Path(file)):
-            found.append(f"{file} was changed after Python started; start it again")
-    return found + [f"{caller} runs a text, by exec or eval" for caller in _callers()]
+        yield f"<{file}>", *_digest(None, file)
+    for caller in _callers():
+        yield f"<a text that {caller} runs>", "", f"{caller} runs a text, by exec or eval"
+
+
+def _digest(module: ModuleType | None, file: str) -> tuple[str, str]:
+    """Return the SHA-256 of an own file, and why it may not be what ran; an empty text where nothing speaks for that.
+
+    Args:
+        module: The module of the file; None of a file that is no module.
+        file: The file.
+    """
+    content, doubt = _content(module, file), ""
+    if content is None:
+        doubt = f"{file} cannot be read"
+    elif _changed(Path(file)):
+        doubt = f"{file} was changed after Python started; start it again"
+    elif module is not None and _runs_other_byte_code(module, file, content):
+        cached = getattr(module, "__cached__", None)
+        doubt = f"Python runs the byte code of another version of {file}; remove {cached}"
+    return hashlib.sha256(content or b"").hexdigest(), doubt
 
 
 def prompt_doubts() -> list[str]:
@@ -197,14 +198,6 @@ def _callers() -> list[str]:
 
 def _is_own_path(file: str) -> bool:
     return not file.startswith("<") and _is_own_file(file)
-
-
-def _digest(name: str, module: ModuleType, file: str) -> _Digested:
-    known = _digested.get(name)
-    # A module that is reloaded gets another specification.
-    if known is None or known.spec is not module.__spec__:
-        known = _digested[name] = _Digested(module, file)
-    return known
 
 
 def _is_test(inner: str) -> bool:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import threading
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +20,8 @@ from headstart.tests.material.wheels import write_uv_wheel, write_wheel
 require_checkout()
 
 PROGRAM = ROOT / ".ci" / "install.py"
-needs_uv = pytest.mark.skipif(importlib.util.find_spec("uv") is None, reason="needs the installed uv, for an index")
+# An index is made of the installed one.
+HAS_UV = importlib.util.find_spec("uv") is not None
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
     for version in ("1.0", "2.0"):
         write_wheel(folder / "example", "example", version, {"example.py": b""})
-    if importlib.util.find_spec("uv"):
+    if HAS_UV:
         write_uv_wheel(folder / "uv")
     return folder
 
@@ -88,72 +89,45 @@ def test_settings_of_pip_in_the_words_of_uv() -> None:
 Installed = tuple[str, str, str]
 
 
-@pytest.fixture
-def install(tmp_path: Path) -> Callable[..., Installed]:
+def install(folder: Path, variables: dict[str, str]) -> Installed:
     """Install `example` into an empty environment; return its version, what installed it, and what was printed."""
-    environment = tmp_path / "environment"
+    environment = folder / "environment"
     venv.create(environment, with_pip=True)
+    (folder / "empty").touch()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-
-    def run(constraint: str = "", configuration: str = "", **variables: str) -> Installed:
-        (tmp_path / "pip.conf").write_text(configuration)
-        (tmp_path / "constraints.txt").write_text(constraint)
-        own = {
-            "CONSTRAINTS": str(tmp_path / "constraints.txt"),
-            "PIP_CONFIG_FILE": str(tmp_path / "pip.conf"),
-            "UV_CACHE_DIR": str(tmp_path / "cache"),
-            "no_proxy": "127.0.0.1",
-        }
-        command = [str(environment / "bin" / "python"), str(PROGRAM), "example"]
-        done = subprocess.run(command, env={**kept, **own, **variables}, capture_output=True, text=True, check=True)
-        (information,) = environment.glob("lib/python*/site-packages/example-*.dist-info")
-        version = information.name.removeprefix("example-").removesuffix(".dist-info")
-        return version, (information / "INSTALLER").read_text().strip(), done.stderr
-
-    return run
+    files = {"CONSTRAINTS": str(folder / "empty"), "PIP_CONFIG_FILE": str(folder / "empty")}
+    settings = {**kept, **files, "UV_CACHE_DIR": str(folder / "cache"), "no_proxy": "127.0.0.1", **variables}
+    command = [str(environment / "bin" / "python"), str(PROGRAM), "example"]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    (information,) = environment.glob("lib/python*/site-packages/example-*.dist-info")
+    version = information.name.removeprefix("example-").removesuffix(".dist-info")
+    return version, (information / "INSTALLER").read_text().strip(), done.stderr
 
 
 @pytest.mark.slow
-@needs_uv
-def test_an_index_that_a_variable_names(address: str, install: Callable[..., Installed]) -> None:
-    assert install(PIP_INDEX_URL=address) == ("2.0", "uv", "")
-
-
-@pytest.mark.slow
-@needs_uv
-def test_the_newest_version_of_two_indexes(
-    index: Path, tmp_path: Path, address: str, install: Callable[..., Installed]
-) -> None:
+def test_what_installs_which_version_from_where(index: Path, address: str, tmp_path: Path) -> None:
     write_wheel(tmp_path / "other" / "example", "example", "1.0", {"example.py": b""})
-    assert install(PIP_INDEX_URL=(tmp_path / "other").as_uri(), PIP_EXTRA_INDEX_URL=address) == ("2.0", "uv", "")
-
-
-@pytest.mark.slow
-@needs_uv
-def test_folders_of_wheels_and_a_constraint(index: Path, install: Callable[..., Installed]) -> None:
-    folders = f"[global]\nno-index = true\nfind-links =\n    {index}/uv\n    {index}/example\n"
-    assert install(constraint="example==1.0", configuration=folders) == ("1.0", "uv", "")
-
-
-@pytest.mark.slow
-@needs_uv
-def test_folders_of_wheels_where_no_index_answers(index: Path, install: Callable[..., Installed]) -> None:
-    folders = f"{index}/uv {index}/example"
-    installed = install(PIP_INDEX_URL="http://127.0.0.1:9", PIP_FIND_LINKS=folders, PIP_RETRIES="0")
-    assert installed == ("2.0", "uv", "")
-
-
-@pytest.mark.slow
-@needs_uv
-def test_constraints_of_pip_and_of_the_project(index: Path, tmp_path: Path, install: Callable[..., Installed]) -> None:
-    (tmp_path / "pip_constraints.txt").write_text("example<2\n")
-    limits = {"PIP_NO_INDEX": "1", "PIP_CONSTRAINT": str(tmp_path / "pip_constraints.txt")}
-    installed = install(constraint="example>=1", PIP_FIND_LINKS=f"{index}/uv {index}/example", **limits)
-    assert installed == ("1.0", "uv", "")
-
-
-@pytest.mark.slow
-def test_pip_installs_where_uv_is_not_to_be_had(index: Path, install: Callable[..., Installed]) -> None:
-    version, installer, printed = install(PIP_NO_INDEX="1", PIP_FIND_LINKS=f"{index}/example")
-    assert (version, installer) == ("2.0", "pip")
-    assert re.fullmatch(r"pip finds no uv==\S+: pip installs instead, which takes minutes\n", printed)
+    for name, text in {"first": "example==1.0", "any": "example>=1", "below": "example<2"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "conf").write_text(f"[global]\nno-index = 1\nfind-links =\n    {index}/uv\n    {index}/example\n")
+    other, folders = (tmp_path / "other").as_uri(), f"{index}/uv {index}/example"
+    first, any_, below, conf = (str(tmp_path / name) for name in ("first", "any", "below", "conf"))
+    by_uv = [
+        ({"PIP_INDEX_URL": address}, "2.0"),
+        ({"PIP_INDEX_URL": other, "PIP_EXTRA_INDEX_URL": address}, "2.0"),
+        ({"CONSTRAINTS": first, "PIP_CONFIG_FILE": conf}, "1.0"),
+        # No index answers.
+        ({"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_FIND_LINKS": folders, "PIP_RETRIES": "0"}, "2.0"),
+        ({"CONSTRAINTS": any_, "PIP_CONSTRAINT": below, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": folders}, "1.0"),
+    ]
+    by_pip = [
+        ({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": f"{index}/example"}, r"pip finds no uv==\S+"),
+    ]
+    cases = [(variables, version, "uv", "") for variables, version in by_uv] * HAS_UV
+    ending = ": pip installs instead, which takes minutes\n"
+    cases += [(variables, "2.0", "pip", reason + ending) for variables, reason in by_pip]
+    for number, (variables, version, program, printed) in enumerate(cases):
+        (tmp_path / str(number)).mkdir()
+        installed = install(tmp_path / str(number), variables)
+        assert installed[:2] == (version, program), variables
+        assert re.fullmatch(printed, installed[2]), variables

@@ -54,16 +54,15 @@ def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [6, 8])
 def test_a_run_that_the_trainer_stops_is_incomplete_and_evaluations_off_the_grid_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adapt = Comparison.training_step
 
     def stop(self: Comparison, *batch: Any) -> None:
         adapt(self, *batch)
         # Lightning evaluates once more where it stops between two evaluations.
-        self.trainer.should_stop = self.samples_seen == limit
+        self.trainer.should_stop = self.samples_seen == 8
 
     monkeypatch.setattr(Comparison, "training_step", stop)
     with pytest.raises(SystemExit) as caught:
@@ -86,16 +85,7 @@ def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "code", "line"),
-    [
-        (signal.SIGINT, 130, "error: interrupted"),
-        (signal.SIGTERM, 143, "error: terminated"),
-    ],
-)
-def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
-    number: signal.Signals, code: int, line: str, tmp_path: Path
-) -> None:
+def test_shutdown_while_features_are_computed_keeps_those_that_are_there(tmp_path: Path) -> None:
     environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(ROOT / "train.py"), *SMALL_DEMO, "--data.photos.train_size=100000"]
     command += ["--data.num_workers=2", f"--trainer.default_root_dir={tmp_path / 'run'}"]
@@ -106,12 +96,12 @@ def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     # The stream is at its end when no process is left that decodes.
     _, output = process.communicate(timeout=60)
-    assert process.returncode == code
+    assert process.returncode == 143
     assert "Traceback" not in output
-    assert [text for text in output.splitlines() if "error" in text.lower()] == [line]
+    assert [text for text in output.splitlines() if "error" in text.lower()] == ["error: terminated"]
     (table,) = tables.iterdir()
     # The part that was being computed leaves nothing.
     assert {path.suffix for path in table.iterdir()} == {".json", ".safetensors"}

@@ -5,17 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 import headstart
-from headstart import train
 from headstart.output.import_paths import OWN
-from headstart.tests.material.mistakes import error_line
 
 ROOT = Path(headstart.__file__).parent
 MINE = """mine = True
@@ -90,8 +86,7 @@ def test_in_the_working_folder_or_on_the_path(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", [True, False])
-@pytest.mark.parametrize("engine", ["workers", "ray"])
+@pytest.mark.parametrize(("door", "engine"), [(True, "ray"), (False, "workers")])
 def test_in_the_processes_of_a_sweep(
     door: bool, engine: str, colliding: Path, options: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -128,8 +123,7 @@ def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
     # The folder may be searched before the suite is imported, too.
     assert run_python(f"import importlib.util as u; u.find_spec('nothing')\n{code}", ROOT, ROOT, ROOT / "modules") == ""
 
-
-def test_a_door_is_run_in_a_process_that_has_the_suite(tmp_path: Path) -> None:
+    # A process that has the suite may run a door by its path.
     code = f"import headstart, runpy, sys; sys.argv[1:] = ['--version']; runpy.run_path({str(ROOT / 'sweep.py')!r}, "
     assert run_python(f"{code}run_name='__main__')", tmp_path).startswith("headstart ")
 
@@ -151,38 +145,3 @@ def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
     output = run_python(code, tmp_path, tmp_path)
     assert output.startswith("found\n")
     assert output.splitlines()[-1] == "ModuleNotFoundError: No module named 'evaluate'"
-
-
-def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
-    with pytest.raises(SystemExit):
-        train.main([*options, "--print_config"])
-    return yaml.safe_load(capsys.readouterr().out)
-
-
-@pytest.mark.parametrize("name", ["LoRA", "lora", "headstart.modules.LoRA"])
-def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    document = configuration(
-        capsys, "--config=demo.yaml", f"--model.methods={{x: {name}}}", f"--model.methods.y={name}"
-    )
-    assert {its["class_path"] for its in document["model"]["methods"].values()} == {"headstart.modules.LoRA"}
-
-
-SUITE = "headstart.modules"
-NOWHERE = {
-    "modules.LoRAA": f"No module named 'modules' (closest: {SUITE}.LoRA)",
-    "broken.Mine": "invalid syntax (broken.py, line 2)",
-    "failing.Mine": "no data today",
-    f"{SUITE}.LoRAA": f"module '{SUITE}' has no attribute 'LoRAA' (closest: {SUITE}.LoRA)",
-    "modules.method": "No module named 'modules'",
-}
-
-
-def test_names_that_lead_nowhere(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "broken.py").write_text("class Mine:\n    def (self):\n        pass\n")
-    (tmp_path / "failing.py").write_text("raise RuntimeError('no data today')\n")
-    for name, reason in NOWHERE.items():
-        line = error_line(capsys, partial(train.main, ["--config=demo.yaml", f"--model.methods.x={name}"]), code=2)
-        assert line.startswith(f"error: model.methods.x: {name} cannot be imported: {reason}")

@@ -47,15 +47,6 @@ class Spoils(NearestClassMean):
             self.start.samples.numpy()[:] = 0
         super().adapt(inputs, labels)
 
-class Plain(NearestClassMean):
-    def begin(self, start):
-        super().begin(start)
-        torch.rand(3)
-
-class Drops(Plain):
-    def adapt(self, inputs, labels):
-        super().adapt(torch.nn.functional.dropout(inputs), labels)
-
 class Gathers(GradientDescent):
     def adapt(self, inputs, labels):
         self.bias.sum().backward()
@@ -66,19 +57,16 @@ class Gathers(GradientDescent):
         return torch.stack([first, ~first], -1).float().expand(len(self.start.ordering_numbers), -1, -1)
 """,
     "own_stream": """\
-import os
 from headstart.datamodules import FeatureStream
 
 class Scaled(FeatureStream):
-    factor = float(os.environ.get("ROTCAF"[::-1], 2))
-
     def __init__(self, by: float = 0.5, **kwargs):
         super().__init__(**kwargs)
         self.by = by
 
     def _gather(self, samples, views):
         inputs, labels, indices = super()._gather(samples, views)
-        return inputs * self.by * self.factor, labels, indices
+        return inputs * self.by, labels, indices
 """,
     "own_photos": """\
 import hashlib
@@ -145,6 +133,8 @@ BUILT = (
     "--data.backbone={name: own_network.Tiny, model_args: {}, weights: random, preprocessing: {resize: 32, crop: 32}}"
 )
 FLIPPED = "--trainer.callbacks=own_flip.Flip"
+FLIPPED_BY_TWO = '--trainer.callbacks={"class_path": "own_flip.Flip", "init_args": {"by": 2}}'
+LAMBDA = '{"class_path": "own_flip.LambdaCallback", "init_args": {"on_train_batch_start": "own_flip.flip"}}'
 Run = Callable[..., dict[str, Any]]
 
 
@@ -177,49 +167,55 @@ def run(fit: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return begin
 
 
-@pytest.mark.slow
-def test_an_edit_measures_ones_own_methods_again_and_no_others(run: Run) -> None:
-    first = run(SCALED, folder="first")
-    # Also what the signature does not name.
-    assert first["methods"]["mine"]["key"]["hyperparameters"] == {"clip": "inf", "sign": 1}
-    edited = {"own_methods": f"# A comment.\n{FILES['own_methods']}"}
-    runs = [first, run(SCALED, folder="again"), run(SCALED, folder="edited", **edited)]
-    assert [times(each) for each in runs] == [(4, 0), (0, 4), (2, 2)]
+def edit(name: str, old: str, new: str) -> dict[str, str]:
+    return {name: FILES[name].replace(old, new)}
+
+
+# Runs on one ledger, one after the other: options, edited files, and how many traces are computed, of four.
+RUNS: list[tuple[list[str], dict[str, str], int]] = [
+    ([], {}, 4),
+    ([SCALED], {}, 2),
+    ([SCALED], {"unused": "# 1"}, 0),
+    ([SCALED], edit("own_methods", "import torch", "import torch  # a comment"), 2),
+    # What all methods are fed.
+    ([STREAMED], {}, 4),
+    ([STREAMED], {"unused": "# 2"}, 0),
+    ([STREAMED, "--data.by=30"], {}, 4),
+    ([STREAMED], edit("own_stream", "* self.by", "/ self.by"), 4),
+    ([DRAWN], {}, 4),
+    ([DRAWN], {"own_part": "S = 2\n"}, 4),
+    ([BUILT], {}, 4),
+    ([BUILT, SCALED], {}, 4),
+    ([BUILT, SCALED], {"unused": "# 3"}, 0),
+    ([BUILT], {"own_part": "S = 2\n"}, 4),
+    # Callbacks, of which Lightning's own observe unless they call code of the user's own.
+    ([FLIPPED], {}, 4),
+    ([FLIPPED], {"unused": "# 4"}, 0),
+    ([FLIPPED_BY_TWO], {}, 4),
+    ([FLIPPED], edit("own_flip", "% 2", "% 2 * 1"), 4),
+    (["--trainer.callbacks=DeviceStatsMonitor"], {}, 0),
+    ([f"--trainer.callbacks={LAMBDA}"], {}, 4),
+    # Methods that run other code are measured every time.
+    *[([method("Late")], {}, 2)] * 2,
+    *[([method("LateText")], {}, 2)] * 2,
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("option", "files", "more"),
-    [
-        (STREAMED, {}, ["--data.by=30"]),
-        (STREAMED, {"own_stream": FILES["own_stream"].replace("* self.by", "/ self.by")}, []),
-        (DRAWN, {"own_part": "S = 2\n"}, []),
-        (BUILT, {"own_part": "S = 2\n"}, []),
-    ],
-    ids=["argument of a stream", "code of a stream", "code that photos reach", "code that a network reaches"],
-)
-def test_an_edit_beside_the_methods_measures_all_again(
-    option: str, files: dict[str, str], more: list[str], run: Run
-) -> None:
-    runs = run(option, folder="first"), run(option, *more, folder="second", **files)
-    assert [times(each) for each in runs] == [(4, 0), (4, 0)]
-
-
-def test_the_same_code_is_not_measured_again(run: Run) -> None:
-    runs = [run(BUILT, SCALED, folder=folder, unused=f"# {folder}") for folder in ("first", "second")]
-    assert [times(each) for each in runs] == [(4, 0), (0, 4)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "ran"), [("Late", "own_part first ran"), ("LateText", "<a text that")])
-def test_a_method_that_runs_other_code_is_not_stored(
-    run: Run, capsys: pytest.CaptureFixture[str], name: str, ran: str
-) -> None:
-    runs = [run(method(name), folder=folder) for folder in ("first", "again")]
-    assert [times(each) for each in runs] == [(4, 0), (2, 2)]
+def test_an_edit_measures_again_what_it_can_touch(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = []
+    for number, (options, files, computed) in enumerate(RUNS):
+        results = run(*options, folder=f"run {number}", **files)
+        if times(results) != (computed, 4 - computed):
+            wrong.append((options, files, times(results)))
+        if options == [SCALED]:
+            # Also what the signature does not name.
+            assert results["methods"]["mine"]["key"]["hyperparameters"] == {"clip": "inf", "sign": 1}
+    assert not wrong
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("Traces of mine are not stored: ") == 2
-    assert f"Traces of mine are not stored: {ran}" in said
+    assert said.count("Traces of mine are not stored: ") == 4
+    for reason in ("own_part first ran", "<a text that"):
+        assert f"Traces of mine are not stored: {reason}" in said
 
 
 @pytest.mark.slow
@@ -252,16 +248,6 @@ def test_nothing_of_a_pass_that_a_method_spoils_is_a_result(run: Run, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("drawing", "orderings"), [("Drops", 2), ("Drops", 1), ("Plain", 2)])
-def test_draws_for_several_orderings_at_once_are_warned_of(
-    drawing: str, orderings: int, run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(method(drawing), f"--data.orderings={orderings}", folder="run")
-    warned = "WARNING: mine drew from a global generator" in " ".join(capsys.readouterr().out.split())
-    assert warned == (drawing == "Drops" and orderings == 2)
-
-
-@pytest.mark.slow
 def test_evaluations_leave_gradients_alone(run: Run, tmp_path: Path) -> None:
     options = method("Gathers"), "--criterion.threshold=1"
     run(*options, folder="often")
@@ -272,35 +258,13 @@ def test_evaluations_leave_gradients_alone(run: Run, tmp_path: Path) -> None:
     assert np.array_equal(often[:, 3::4], seldom)
 
 
-@pytest.mark.slow
-def test_a_callback_and_its_code_and_arguments_are_part_of_the_key(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    by_two = '--trainer.callbacks={"class_path": "own_flip.Flip", "init_args": {"by": 2}}'
-    edited = {"own_flip": FILES["own_flip"].replace("% 2", "% 2 * 1")}
-    runs = [run(FLIPPED, folder="flipped"), run(folder="plain"), run(FLIPPED, folder="again")]
-    runs += [run(by_two, folder="other"), run(FLIPPED, folder="edited", **edited)]
-    measured = times(runs[0])[0]
-    assert [times(each) for each in runs] == [(measured, 0), (measured, 0), (0, measured), (measured, 0), (measured, 0)]
-    with pytest.raises(SystemExit):
-        run(FLIPPED, folder="flipped", **edited)
-    assert "holds results of another configuration (callbacks" in capsys.readouterr().err
-
-
-def test_results_name_callbacks(run: Run) -> None:
-    document = run("--trainer.callbacks+=own_flip.Flip", "--trainer.callbacks+=own_flip.Flip", folder="run")
+def test_results_name_callbacks(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--trainer.callbacks+=own_flip.Flip"] * 2
+    document = run(*twice, folder="run")
     described = document["protocol"]["callbacks"]
     assert [*described] == ["own_flip.Flip", "own_flip.Flip (2)"]
     assert {"headstart", "own_flip"} <= described["own_flip.Flip"]["code"].keys()
     assert any("own_flip.Flip" in warning for warning in document["warnings"])
-
-
-@pytest.mark.slow
-def test_observers_of_lightning_are_no_part_of_the_key(run: Run) -> None:
-    plain = run(folder="plain")
-    timed = run("--trainer.callbacks=DeviceStatsMonitor", folder="timed")
-    assert times(timed) == (0, sum(times(plain)))
-    assert "callbacks" not in timed["protocol"]
-    # But those that call code of the user's own are.
-    option = '{"class_path": "own_flip.LambdaCallback", "init_args": {"on_train_batch_start": "own_flip.flip"}}'
-    assert times(run(f"--trainer.callbacks={option}", folder="flipped")) == times(plain)
+    with pytest.raises(SystemExit):
+        run(*twice, folder="run", **edit("own_flip", "% 2", "% 2 * 1"))
+    assert "holds results of another configuration (callbacks" in capsys.readouterr().err

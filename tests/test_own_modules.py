@@ -25,23 +25,16 @@ from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.cli import OptimizerCallable
 from torch import nn
+from headstart.tests.material import lightning_modules
 
-class Probe(LightningModule):
+class Probe(lightning_modules.Probe):
     def __init__(self, backbone, classes, lr: float = 0.001, shared: bool = True):
-        super().__init__()
-        self.backbone, self.lr = backbone, lr
-        self.head = backbone.new_head() if shared else nn.Linear(backbone.width, classes)
-
-    def forward(self, inputs):
-        return self.head(self.backbone(inputs))
-
-    def training_step(self, batch, batch_idx):
-        loss = nn.functional.cross_entropy(self(batch[0]), batch[1])
-        self.log("loss", loss)
-        return loss
+        super().__init__(backbone, classes, lr)
+        if shared:
+            self.head = backbone.new_head()
 
     def configure_optimizers(self):
-        return torch.optim.Adam(self.parameters(), lr=self.lr)
+        return torch.optim.Adam(self.parameters(), lr=self.hparams.lr)
 
 class Needs(Probe):
     def __init__(self, backbone, classes, lr: float):
@@ -99,6 +92,10 @@ class Chosen(Probe):
 
 def make(backbone: nn.Module, classes: int) -> Probe:
     return Probe(backbone, classes)
+
+class Turns(Callback):
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        batch[0].mul_(-1)
 
 class Spoils(Callback):
     def on_train_batch_end(self, trainer, pl_module, *_):
@@ -173,15 +170,9 @@ def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytes
     assert counts(again)["baseline"] == counts(folder)["mine"]
 
     # Callbacks and options that change training reach the module alone.
-    changed = fit(
-        NAMED,
-        "--trainer.callbacks+=own_modules.Spoils",
-        "--trainer.gradient_clip_val=0.1",
-        "--trainer.accumulate_grad_batches=2",
-        "--trainer.precision=bf16-mixed",
-        "--results.ledger=third",
-        folder="changed",
-    )
+    values = ["gradient_clip_val=0.1", "accumulate_grad_batches=2", "precision=bf16-mixed"]
+    values.append("callbacks+=own_modules.Spoils")
+    changed = fit(NAMED, *(f"--trainer.{each}" for each in values), "--results.ledger=third", folder="changed")
     after = counts(changed)
     assert {name: after[name] for name in alone} == alone
     assert after["mine"] != counts(folder)["mine"]
@@ -204,16 +195,16 @@ def test_a_module_gets_the_optimizer_that_its_options_name() -> None:
         main([f"--config={pruned / 'config.yaml'}"])
 
 
-@pytest.mark.parametrize("batch_norm", ["frozen", "trained"])
-def test_a_module_fine_tunes_as_the_shipped_method(batch_norm: str) -> None:
-    rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")
-    options = [*PHOTOS, f"--data.batch_norm={batch_norm}", "--criterion.until=limit", NAMED, *rates]
-    folder = fit(*options, "--results.per_class=true", "--criterion.measure=balanced_accuracy")
-    made, of_class = counts(folder), dict(np.load(folder / "curves.npz"))["class_correct"]
-    assert made["mine"] == made["baseline"]
-    assert np.array_equal(of_class[0], of_class[-1])
-    assert of_class.any()
-    assert len(set(made["mine"][0])) > 1
+def test_a_module_fine_tunes_as_the_shipped_method() -> None:
+    for batch_norm in ("frozen", "trained"):
+        rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")
+        options = [*PHOTOS, f"--data.batch_norm={batch_norm}", "--criterion.until=limit", NAMED, *rates]
+        folder = fit(*options, "--results.per_class=true", "--criterion.measure=balanced_accuracy", folder=batch_norm)
+        made, of_class = counts(folder), dict(np.load(folder / "curves.npz"))["class_correct"]
+        assert made["mine"] == made["baseline"]
+        assert np.array_equal(of_class[0], of_class[-1])
+        assert of_class.any()
+        assert len(set(made["mine"][0])) > 1
 
 
 # Options and the lines that they end with, first those that are found before a photo is read.
@@ -235,7 +226,7 @@ REFUSED = {
 }
 LATE = {
     f"{METHOD}Fails": "model.methods.mine: Fails failed with a backbone and 2 classes: ValueError: no 2 classes,",
-    f"{METHOD}Narrow": "model.methods.mine: forward of Narrow returns [",
+    f"{METHOD}Narrow": "model.methods.mine: forward returns [",
     f"{METHOD}Named": "model.methods.mine: a hook of Named makes the batch a dict; evaluations need (inputs, labels)",
     f"{METHOD}Saves": "model.methods.mine.configure_callbacks: ModelCheckpoint would change the protocol, or write",
     f"{METHOD}Unsure": "model.methods.mine: Unknown configuration for model optimizers. Output from",
@@ -256,30 +247,14 @@ def test_mistakes_are_one_line(
 def test_an_interrupted_module_loses_its_own_pass_alone(capsys: pytest.CaptureFixture[str]) -> None:
     interrupted = "--model.methods={x: own_modules.Interrupted}"
     assert error_line(capsys, lambda: fit(interrupted), code=130) == "error: interrupted"
-    assert read(fit("--model.methods={}", folder="after"))["times"] | {"seconds": 0} == {
-        **{"computed_traces": 0, "reused_traces": 2, "seconds": 0}
-    }
-
-
-CALLBACK = """\
-from lightning.pytorch import Callback
-
-class Turns(Callback):
-    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-        batch[0].mul_(-1)
-"""
+    after = read(fit("--model.methods={}", folder="after"))["times"]
+    assert (after["computed_traces"], after["reused_traces"]) == (0, 2)
 
 
 def test_callbacks_that_act_on_modules_alone_are_in_their_keys_alone() -> None:
-    Path("turns.py").write_text(MINE + CALLBACK)
-    acting = "--trainer.callbacks=turns.Turns"
-
-    def baseline(folder: str, *options: str) -> Any:
-        return counts(fit(*options, folder=folder))["baseline"]
-
+    acting = "--trainer.callbacks=own_modules.Turns"
     # The same ledger serves all three, in which the same baseline is turned, or not.
-    alone = baseline("alone", "--model.methods={}")
-    turned = baseline("turned", "--model.methods={}", acting)
-    beside = baseline("beside", "--model.methods={mine: turns.Probe}", acting)
+    runs = [("--model.methods={}",), ("--model.methods={}", acting), (NAMED, acting)]
+    alone, turned, beside = (counts(fit(*each, folder=str(k)))["baseline"] for k, each in enumerate(runs))
     assert alone == beside
     assert turned != alone

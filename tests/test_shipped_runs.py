@@ -42,7 +42,7 @@ SWEEPS = sorted(
 
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
-def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_sweep_names_options_that_exist(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = yaml.safe_load(sweep.read_text())
     monkeypatch.chdir(ROOT)
     fixed = [part for part in content["command"] if part.startswith("--")]

@@ -33,8 +33,7 @@ def test_same_command_twice_gives_the_same_results(tmp_path: Path) -> None:
         # The folder's name is in the configuration.
         del results["times"], results["sha256"], results["files_sha256"]
     assert first == second
-    names = ("curves.npz", "learning_curves.png", "criterion_reached.png")
-    for name in names:
+    for name in ("curves.npz", "learning_curves.png", "criterion_reached.png"):
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
 
 
@@ -72,21 +71,10 @@ def test_a_run_without_a_folder_is_named_by_its_photos(
 
 
 @pytest.mark.slow
-def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:
-    options = ["--data.batch_size=2", "--seed_everything=3", "--model.baseline.optimizer.lr=0.003"]
-    first = run(tmp_path / "first", *SMALL_DEMO, *options)
-    again = run(tmp_path / "again", "--config", str(tmp_path / "first" / "config.yaml"))
-    assert again["methods"] == first["methods"]
-    assert again["protocol"] == first["protocol"]
-
-
-@pytest.mark.slow
 def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
-    model = f"--model={CONFIGS / 'model' / 'all_methods.yaml'}"
-    many = run(tmp_path / "many", *SMALL_DEMO, model, "--data.max_samples=60")
-    alone = run(
-        tmp_path / "alone", *SMALL_DEMO, model, "--data.max_samples=60", "--data.orderings=1", "--data.first_ordering=2"
-    )
+    options = [*SMALL_DEMO, f"--model={CONFIGS / 'model' / 'all_methods.yaml'}", "--data.max_samples=60"]
+    many = run(tmp_path / "many", *options)
+    alone = run(tmp_path / "alone", *options, "--data.orderings=1", "--data.first_ordering=2")
     with np.load(tmp_path / "many" / "curves.npz") as m, np.load(tmp_path / "alone" / "curves.npz") as a:
         together, separate = m["correct"][:, 2:], a["correct"]
         common = min(together.shape[-1], separate.shape[-1])

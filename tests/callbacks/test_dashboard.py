@@ -18,7 +18,6 @@ import headstart
 from headstart.callbacks import DashboardLogger
 from headstart.callbacks.dashboard import _summary, describe_run
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.tests.material.mistakes import refusal
 from headstart.tests.material.offline_runs import OfflineRun
 from headstart.train import main
 
@@ -52,46 +51,26 @@ def mirror(tmp_path_factory: pytest.TempPathFactory, small_comparison: Callable[
         yield Mirror(folder / "run")
 
 
-def without_none(value: Any) -> Any:
-    """Leave out what is not set, as the reader does."""
-    if not isinstance(value, dict):
-        return value
-    return {key: without_none(part) for key, part in value.items() if part is not None and part != {}}
-
-
-@pytest.mark.slow
-def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
-    (logged,) = (each for each in mirror.of_type("config") if "criterion" in each["update"])
-    saved = yaml.safe_load((mirror.folder / "config.yaml").read_text())
-    described = logged["update"].pop("run")
-    assert without_none(logged["update"]) == without_none(saved)
-    assert (described["dataset"], described["backbone"], described["device"]) == ("pictures", "mobilenet_v2", "cpu")
-    assert described["accuracy_at"] == ["10", "50", "100", "500"] or described["accuracy_at"] == [10, 50, 100, 500]
-    assert described["headstart"] == headstart.__version__
-    assert re.fullmatch("[0-9a-f]{64}", described["key"])
-
-
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     run, pictures = mirror.settings, {"learning_curves", "criterion_reached"}
     assert mirror.panels == {"results", "orderings", *pictures, *(f"charts/{name}" for name in pictures)}
     assert re.fullmatch(r"pictures, mobilenet_v2, random, mean, batch 1, seed 0, [0-9a-f]{8}", run["display_name"])
     assert re.fullmatch(r"pictures, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
-    assert run["tags"] == ["pictures", "mobilenet_v2", "random", "batch 1"]
-    assert run["notes"].startswith("baseline + mean on pictures, mobilenet_v2 (random), 2 orderings of up to ")
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
+    (logged,) = (each["update"] for each in mirror.of_type("config") if "criterion" in each["update"])
+    saved = yaml.safe_load((mirror.folder / "config.yaml").read_text())
+    assert logged["criterion"] == saved["criterion"]
+    assert logged["run"].items() >= {"dataset": "pictures", "headstart": headstart.__version__}.items()
 
 
 def test_table_of_methods_can_be_pooled_over_runs(mirror: Mirror) -> None:
     rows, results = mirror.table("results"), mirror.results
-    assert [row["method"] for row in rows] == METHODS
     assert {(row["setting"], row["seed"]) for row in rows} == {(mirror.settings["run_group"], 0)}
-    for row in rows:
-        scores = results["methods"][row["method"]]
-        assert (row["reached"], row["restricted mean"]) == (scores["reached"], scores["restricted_mean"])
+    for row, (name, scores) in zip(rows, results["methods"].items(), strict=True):
+        known = (name, scores["reached"], scores["restricted_mean"])
+        assert (row["method"], row["reached"], row["restricted mean"]) == known
         assert row["accuracy at 10"] == pytest.approx(np.mean(scores["accuracy_at"]["10"]))
-    compared = results["comparisons"]["mean"]
-    assert rows[1]["improvement %"] == pytest.approx(compared["relative_improvement_percent"])
-    assert rows[1]["p"] == compared["p_value_holm"]
+    assert rows[1]["p"] == results["comparisons"]["mean"]["p_value_holm"]
 
 
 def test_summary_tells_how_sure_its_scores_are() -> None:
@@ -116,10 +95,6 @@ def test_summary_tells_how_sure_its_scores_are() -> None:
     assert [summary[f"samples_to_criterion/baseline/median_{end}"] for end in ("low", "high")] == [
         float(end) for end in stats.quantile_test(baseline, p=0.5).confidence_interval(0.95)
     ]
-    wilson = stats.binomtest(3, 60).proportion_ci(method="wilson")
-    share = [summary[f"samples_to_criterion/mean/reached_share{key}"] for key in ("", "_low", "_high")]
-    assert share == pytest.approx([0.05, wilson.low, wilson.high])
-    assert summary["samples_to_criterion/mean/reached_share_standard_error"] == pytest.approx((0.05 * 0.95 / 60) ** 0.5)
     improvement = {key: summary[f"relative_improvement/mean/{key}"] for key in ("n", "low", "high")}
     assert improvement == {"n": 60, "low": None, "high": 9.0}
     # The jackknife agrees with the delta method to first order.
@@ -151,18 +126,9 @@ def test_summary_holds_the_scores(mirror: Mirror) -> None:
     # What a method logs itself.
     assert mirror.axis("mean/norm") == ("samples_seen", False)
     summary, results = mirror.whole["summary"], mirror.results
-    for key in ("complete", "stopped_because", "restricted_at"):
-        assert summary[key] == results[key]
+    expected = _summary(results)
+    assert {key: summary.get(key) for key in expected} == pytest.approx(expected)
     assert (summary["computed_traces"], summary["reused_traces"]) == (4, 0)
-    for name, scores in results["methods"].items():
-        for key in ("median", "reached", "restricted_mean"):
-            assert summary.get(f"samples_to_criterion/{name}/{key}") == scores[key]
-        assert summary[f"samples_to_criterion/{name}/n"] == len(scores["samples_to_criterion"])
-    comparison = results["comparisons"]["mean"]
-    prefix = "relative_improvement/mean"
-    assert summary[f"{prefix}/percent"] == pytest.approx(comparison["relative_improvement_percent"])
-    assert [summary[f"{prefix}/{end}"] for end in ("low", "high")] == pytest.approx(comparison["ci95"])
-    assert summary[f"{prefix}/p_value_holm"] == comparison["p_value_holm"]
 
 
 def test_pictures_and_files_are_those_of_the_run(mirror: Mirror) -> None:
@@ -206,8 +172,12 @@ def options_of_a_run(methods: Mapping[str, Any] | Iterable[str]) -> Any:
 
 
 def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
-    described = describe_run(options_of_a_run(["lda", "mean"]), "my pets", "some/birds.pth", "12ab34cd")
-    assert described["name"] == ("my pets, timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3, 12ab34cd")
+    optimizer = {"class_path": "torch.optim.SGD", "init_args": {"lr": 0.5, "momentum": 0}}
+    fast = {"class_path": "headstart.modules.GradientDescent", "init_args": {"optimizer": optimizer}}
+    methods = {"lda": None, "fast": namespace(fast)}
+    described = describe_run(options_of_a_run(methods), "my pets", "some/birds.pth", "12ab34cd")
+    setting, changed = "my pets, timm/vit_tiny_patch16_224, birds", "lda + fast(optimizer.lr=0.5)"
+    assert described["name"] == f"{setting}, {changed}, batch 4, seed 3, 12ab34cd"
     assert described["group"] == "my pets, timm/vit_tiny_patch16_224, birds, 12ab34cd"
     assert described["tags"] == ["my pets", "timm/vit_tiny_patch16_224", "birds", "batch 4"]
     many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)]), "pets", "w" * 60, "12ab34cd")
@@ -221,12 +191,6 @@ def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
     assert "baseline alone" in describe_run(options_of_a_run([]), "pets", "random", "")["name"]
 
 
-def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
-    message = "wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
-    assert refusal(DashboardLogger) == f"trainer.logger: {message}"
-
-
 WITHOUT_WANDB = "import sys; sys.modules['wandb'] = None; from headstart.train import main; main(sys.argv[1:])"
 
 
@@ -235,11 +199,3 @@ def test_no_wandb_is_needed_without_the_logger(tmp_path: Path, small_comparison:
     command = [sys.executable, "-c", WITHOUT_WANDB, *small_comparison(tmp_path), "--trainer.default_root_dir=run"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "run" / "results.json").is_file()
-
-
-def test_hyperparameters_that_differ_from_their_defaults_are_in_the_name() -> None:
-    optimizer = {"class_path": "torch.optim.SGD", "init_args": {"lr": 0.5, "momentum": 0}}
-    fast = {"class_path": "headstart.modules.GradientDescent", "init_args": {"optimizer": optimizer}}
-    options = options_of_a_run({"fast": namespace(fast)})
-    name = describe_run(options, "pets", "random", "12ab34cd")["name"]
-    assert name == ("pets, timm/vit_tiny_patch16_224, random, fast(optimizer.lr=0.5), batch 4, seed 3, 12ab34cd")

@@ -14,11 +14,8 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
 from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficiency
-from headstart.callbacks.measurement import measure
-from headstart.modules.comparison import Comparison
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.output.errors import UserError
-from headstart.tests.material.scripted_runs import IndexStream
 
 Script = Callable[..., Any]
 # Runs that continue to the sample limit after every trace has met the criterion.
@@ -70,21 +67,19 @@ class Interrupt(Callback):
             raise self.error
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (KeyboardInterrupt(), "interrupted"),
-        (SIGTERMException(), "terminated"),
-        (RuntimeError("out of luck"), "error: RuntimeError: out of luck"),
-    ],
-)
-def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
-    results = ComparisonRun()
-    with suppress(KeyboardInterrupt, SystemExit):
-        script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
-    assert results.document["stopped_because"] == reason
-    assert results.document["evaluations"] == 2
-    assert not results.document["complete"]
+def test_reason_where_the_run_is_cut_off(script: Script) -> None:
+    reasons: dict[BaseException, str] = {
+        KeyboardInterrupt(): "interrupted",
+        SIGTERMException(): "terminated",
+        RuntimeError("out of luck"): "error: RuntimeError: out of luck",
+    }
+    for error, reason in reasons.items():
+        results = ComparisonRun()
+        with suppress(KeyboardInterrupt, SystemExit):
+            script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
+        assert results.document["stopped_because"] == reason
+        assert results.document["evaluations"] == 2
+        assert not results.document["complete"]
 
 
 def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:
@@ -116,7 +111,7 @@ def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
     assert table["reached/method_0"].tolist() == [0, 0, 0]
 
 
-def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None:
+def test_methods_use_what_they_are_promised_of_lightning(script: Script, tmp_path: Path) -> None:
     class Mine(GradientDescent):
         def adapt(self, inputs: Tensor, labels: Tensor) -> None:
             self.optimizer.zero_grad()
@@ -126,22 +121,14 @@ def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None
             self.log("loss", loss / len(inputs))
             self.log("epoch", self.trainer.current_epoch)
 
-    stream = IndexStream(orderings=2, batch_size=1, max_samples=5, validation_size=4)
-    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
     plain, mine = GradientDescent(), Mine()
-    criterion, results = SampleEfficiency(), ComparisonRun(ledger=str(tmp_path / "ledger"))
-    config = "{model: {baseline: {}, methods: {mine: {}}}, trainer: {}, data: {}}"
-    results.prepare(tmp_path / "run", config, criterion)
-    comparison = Comparison(plain, {"mine": mine})
-    results.describe_methods(comparison, stream.max_samples)
-    options: dict[str, Any] = {"enable_checkpointing": False, "enable_progress_bar": False, "val_check_interval": 1}
-    trainer = Trainer(accelerator="cpu", max_epochs=1, logger=logger, callbacks=[criterion], **options)
-    measure(trainer, comparison, stream, results)  # type: ignore[arg-type]
+    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
+    script(np.zeros((2, 2, 5)), methods=[plain, mine], validation_size=4, logger=logger)
     assert torch.equal(plain.weight, mine.weight)
     logger.save()
     table = np.genfromtxt(logger.experiment.metrics_file_path, delimiter=",", names=True, deletechars="", dtype=float)
-    assert np.all(np.diff(table["mine/loss"]) < 0)
-    assert table["mine/epoch"].tolist() == [0] * 5
+    assert np.all(np.diff(table["method_0/loss"]) < 0)
+    assert table["method_0/epoch"].tolist() == [0] * 5
 
 
 def test_progress_tells_samples_and_runs_that_met_the_criterion(script: Script) -> None:
@@ -174,19 +161,15 @@ def test_traces_up_to_the_limit_serve_runs_that_stop_at_the_criterion(script: Sc
         again = script(LONG, folder=f"again {options}", results=ComparisonRun(), **options, **TWICE)
         assert again.results.document["times"]["computed_traces"] == 0
     # A higher limit is measured from the beginning.
-    script(
-        LONG[..., :20],
-        folder="low",
-        results=ComparisonRun(ledger=str(again.folder / "own")),
-        until="limit",
-        **TWICE,
-    )
-    high = script(LONG, folder="high", results=ComparisonRun(ledger=str(again.folder / "own")), until="limit", **TWICE)
+    other = str(again.folder / "other")
+    script(LONG[..., :20], folder="low", results=ComparisonRun(ledger=other), until="limit", **TWICE)
+    high = script(LONG, folder="high", results=ComparisonRun(ledger=other), until="limit", **TWICE)
     assert high.correct.tolist() == LONG.tolist()
     assert high.results.document["times"]["computed_traces"] == 6
 
 
-@pytest.mark.parametrize("other", [{"stop_when_met": True}, {"evaluation": "lazy"}])
-def test_a_run_that_stops_at_the_criterion_cannot_continue_to_the_limit(other: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, but criterion\."):
-        SampleEfficiency(until="limit", **other)
+def test_a_run_that_stops_at_the_criterion_cannot_continue_to_the_limit() -> None:
+    others: list[dict[str, Any]] = [{"stop_when_met": True}, {"evaluation": "lazy"}]
+    for other in others:
+        with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, but criterion\."):
+            SampleEfficiency(until="limit", **other)

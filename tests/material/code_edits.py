@@ -105,7 +105,6 @@ CASES = {
     # Imports.
     "imported function": mine(imports="from b import s", factor="s()", b_py="def s():\n    return 1.0\n"),
     "import of an import": mine("c.py", imports="import b", factor="b.S", b_py="from c import S", c_py="S = 1.0\n"),
-    "import with a star": mine(imports="from b import *", factor="S", b_py="S = 1.0\n"),
     "import by a computed name": mine(
         "leaf.py",
         imports="import b",
@@ -144,12 +143,6 @@ CASES = {
     # Hyperparameters that name code.
     "partial": mine(options={"scale": "b.scale"}, b_py=PARTIAL),
     "closure": mine(options={"scale": "b.scale"}, b_py="from c import make\nscale = make(1.0)\n", c_py=MAKER),
-    "other file of a closure": mine(
-        "c.py",
-        options={"scale": "b.scale"},
-        b_py="from c import make\nscale = make(2)\n",
-        c_py=MAKER.replace("x * by", "x * by * 1.0"),
-    ),
     "object with __call__": mine(
         options={"scale": "b.scale"}, b_py="from c import Scale\nscale = Scale(1.0)\n", c_py=CALLABLE
     ),
@@ -181,13 +174,6 @@ CASES = {
         imports="import sys; sys.path.append('elsewhere'); import dependency",
         factor="dependency.S",
         elsewhere__dependency__init_py="S = 1.0\n",
-    ),
-    "file of a package elsewhere": mine(
-        "elsewhere/dependency/b.py",
-        imports="import sys; sys.path.append('elsewhere'); from dependency.b import S",
-        factor="S",
-        elsewhere__dependency__init_py="",
-        elsewhere__dependency__b_py="S = 1.0\n",
     ),
 }
 

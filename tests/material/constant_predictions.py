@@ -1,5 +1,6 @@
 """A method that predicts one class in each ordering, and comparisons of it without a trainer."""
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import torch
@@ -9,9 +10,9 @@ from headstart.modules.comparison import Comparison
 from headstart.modules.method import Method, MethodStart
 
 
-def set_up(comparison: Comparison, start: MethodStart) -> None:
+def set_up(comparison: Comparison, start: MethodStart, held: Mapping[str, Tensor] = {}) -> None:
     stream = SimpleNamespace(
-        start=lambda: start, feed=lambda numbers: None, orderings=start.ordering_numbers, held=dict
+        start=lambda: start, feed=lambda numbers: None, orderings=start.ordering_numbers, held=lambda: held
     )
     comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
     comparison.setup("fit")

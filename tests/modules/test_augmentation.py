@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
 
@@ -41,14 +41,11 @@ def test_channels_are_permuted_alike(photos: Tensor) -> None:
     assert torch.equal(permuted, photos[:, order])
 
 
-@pytest.mark.parametrize(
-    "augmentation", [Shift(), MirrorHalf(), PermuteChannels()], ids=lambda each: type(each).__name__
-)
-def test_pixels_stay_bytes_and_follow_the_seed(augmentation: nn.Module, photos: Tensor) -> None:
-    twice = []
-    for _ in range(2):
-        torch.manual_seed(7)
-        twice.append(augmentation(photos))
-    assert twice[0].dtype == torch.uint8
-    assert twice[0].shape == photos.shape
-    assert torch.equal(*twice)
+def test_pixels_stay_bytes_and_follow_the_seed(photos: Tensor) -> None:
+    for augmentation in (Shift(), MirrorHalf(), PermuteChannels()):
+        twice = []
+        for _ in range(2):
+            torch.manual_seed(7)
+            twice.append(augmentation(photos))
+        assert twice[0].dtype == torch.uint8
+        assert torch.equal(*twice)

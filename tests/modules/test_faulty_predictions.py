@@ -25,13 +25,10 @@ class Logits(Constant):
         return self.logits
 
 
-@pytest.mark.parametrize(
-    "logits",
-    [torch.zeros(5, 3), torch.zeros(1, 5, 3), torch.zeros(2, 5, 4), None],
-)
-def test_logits_of_another_shape_are_refused_by_the_methods_name(logits: object) -> None:
-    with pytest.raises(UserError, match=r"^model\.methods\.mine: returns .*here \[2, 5, 3\]"):
-        compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
+def test_logits_of_another_shape_are_refused_by_the_methods_name() -> None:
+    for logits in (torch.zeros(5, 3), torch.zeros(1, 5, 3), torch.zeros(2, 5, 4), None):
+        with pytest.raises(UserError, match=r"^model\.methods\.mine: forward returns .*here \[2, 5, 3\]"):
+            compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
 
 
 def test_predictions_that_are_not_finite_are_counted_and_wrong_but_for_one_plus_infinity() -> None:

@@ -81,17 +81,15 @@ def test_a_bare_loop_gives_the_same_weights_and_accuracy(samples: tuple[Tensor, 
     assert float(trainer.callback_metrics["accuracy"]) == pytest.approx(float(right))
 
 
-@pytest.mark.parametrize(
-    ("samples_", "batch", "sizes"), [(11, 5, [5, 6]), (12, 5, [5, 5, 2]), (3, 8, [3]), (2, 1, [1, 1])]
-)
-def test_no_sample_is_left_alone_in_a_batch(samples_: int, batch: int, sizes: list[int]) -> None:
-    batches = EpochBatches(samples_, batch, 0)
-    split = list(batches)
-    assert [len(each) for each in split] == sizes
-    assert len(batches) == len(sizes)
-    assert sorted(torch.cat(split).tolist()) == list(range(samples_))
-    batches.set_epoch(1)
-    assert torch.cat(list(batches)).tolist() != torch.cat(split).tolist() or samples_ < 4
+def test_no_sample_is_left_alone_in_a_batch() -> None:
+    for samples, batch, sizes in ((11, 5, [5, 6]), (12, 5, [5, 5, 2]), (3, 8, [3]), (2, 1, [1, 1])):
+        batches = EpochBatches(samples, batch, 0)
+        split = list(batches)
+        assert [len(each) for each in split] == sizes
+        assert len(batches) == len(sizes)
+        assert sorted(torch.cat(split).tolist()) == list(range(samples))
+        batches.set_epoch(1)
+        assert torch.cat(list(batches)).tolist() != torch.cat(split).tolist() or samples < 4
 
 
 def rates(model: PhotoTraining, samples: tuple[Tensor, Tensor], epochs: int) -> Iterator[float]:
@@ -119,10 +117,10 @@ def test_schedules(samples: tuple[Tensor, Tensor]) -> None:
     assert set(rates(PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), schedule="constant"), samples, 1)) == {0.1}
 
 
-@pytest.mark.parametrize("warm_up", [0.0, 1.0])
-def test_a_cycle_fits_into_few_batches(samples: tuple[Tensor, Tensor], warm_up: float) -> None:
-    model = PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), warm_up=warm_up)
-    assert len(list(rates(model, samples, 1))) == 5
+def test_a_cycle_fits_into_few_batches(samples: tuple[Tensor, Tensor]) -> None:
+    for warm_up in (0.0, 1.0):
+        model = PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), warm_up=warm_up)
+        assert len(list(rates(model, samples, 1))) == 5
 
 
 class Auxiliary(nn.Module):
@@ -132,10 +130,7 @@ class Auxiliary(nn.Module):
 
 def test_mistakes_are_named(samples: tuple[Tensor, Tensor]) -> None:
     mistakes = [
-        (
-            PhotoTraining(lambda p: torch.optim.SGD(p, lr=1e30)),
-            r"model.optimizer: the loss is (nan|inf) in epoch",
-        ),
+        (PhotoTraining(lambda p: torch.optim.SGD(p, lr=1e30)), r"model.optimizer: the loss is (nan|inf) in epoch"),
         (PhotoTraining(torch.optim.Adagrad), r"model\.schedule: one_cycle does not suit Adagrad"),
         (PhotoTraining(), r"data\.backbone\.name: the network returns a tuple"),
     ]

@@ -130,18 +130,6 @@ def test_reading_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
         assert {path: path.stat().st_mtime_ns for path in (tmp_path, *tmp_path.rglob("*"))} == before
 
 
-def test_a_transaction_that_goes_on_is_not_seen(tmp_path: Path) -> None:
-    stream, method = fill(tmp_path)
-    with Ledger(tmp_path) as ledger, LedgerReader(tmp_path) as reader:
-        before = counts(reader, stream)
-        with ledger._transaction():
-            ledger._base.execute("DELETE FROM traces")
-            assert counts(reader, stream) == before
-        assert counts(reader, stream) == {}
-        ledger.write({TraceKey(stream, method, 0): trace(9)})
-        assert counts(reader, stream) == {(method, 0): [9]}
-
-
 def test_partial_writes_of_a_killed_process_are_undone(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     stream, method = fill(whole)
