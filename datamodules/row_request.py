@@ -79,8 +79,6 @@ class ComputeSettings:
         title: Title of the progress.
         workers: Processes that decode; None for one per processor that this process may use.
         only_stored: Whether missing rows raise NotStoredError instead of being computed.
-        before: Pictures computed earlier, which the progress counts too.
-        after: Pictures to compute later, which the progress counts too.
         engines: Where missing rows are computed.
     """
 
@@ -88,8 +86,6 @@ class ComputeSettings:
     title: str
     workers: int | None = None
     only_stored: bool = False
-    before: int = 0
-    after: int = 0
     engines: EngineOptions = EngineOptions()  # noqa: RUF009 - nothing changes it
 
 

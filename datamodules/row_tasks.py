@@ -47,7 +47,7 @@ def compute_here(request: RowRequest, resources: ComputeSettings, digests: Diges
     with explain_decoding_errors():
         computer = RowComputer(request, resources.workers, load(request, resources.cache))
         parts = request.cut(digests, missing, computer.row_bytes)
-        with Progress(resources.title, len(missing), "pictures", resources.before, resources.after) as progress:
+        with Progress(resources.title, len(missing), "pictures") as progress:
             return fill(request.table(resources.cache), computer, digests, parts, progress.advance)
 
 

@@ -1,7 +1,7 @@
 """Embeddings of pictures by registry models: read from the store, and computed where they are missing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,6 @@ from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_request import (
     ComputeSettings,
     NetworkSettings,
-    NotStoredError,
     RowRequest,
     require_readable,
 )
@@ -125,32 +124,13 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
     return {name: replace(stored, computed=stored.computed + computed.get(name, 0)) for name, stored in rows.items()}
 
 
-def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
-    """Return the rows of the jobs for which no network has to run."""
-    stored = {}
-    for name, job in jobs.items():
-        # Errors of a job are raised when it is computed.
-        with suppress(NotStoredError, UserError):
-            stored[name] = embed(job, only_stored=True)
-    return stored
-
-
-def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) -> StoredRows:
+def embed(job: Job) -> StoredRows:
     """Compute the embeddings of one model, running its network only on pictures without a stored row.
 
-    Args:
-        job: The embeddings to compute.
-        only_stored: Whether missing rows raise NotStoredError.
-        before: Pictures that other networks were run on before, which the progress counts too.
-        after: Pictures that other networks are run on afterwards, which the progress counts too.
-
     Raises:
-        NotStoredError: Rows are missing, and `only_stored`.
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
-    options = job.options
-    title = f"embeddings of {job.network.name}"
-    resources = ComputeSettings(options.cache, title, options.num_workers, only_stored, before, after)
+    resources = ComputeSettings(job.options.cache, f"embeddings of {job.network.name}", job.options.num_workers)
     with prefix_extraction():
         return require_readable(job.pictures, find(job.request, resources))
 

@@ -64,17 +64,13 @@ def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options:
     return Job(network, [*choose_taps(entry), *head], target.photos, options)
 
 
-def source_features(
-    job: Job, target: Target, stored: StoredRows | None = None, before: int = 0, after: int = 0
-) -> SourceFeatures:
+def source_features(job: Job, target: Target, stored: StoredRows | None = None) -> SourceFeatures:
     """Compute the features of a target by a source model, running its network only on photos without a stored row.
 
     Args:
         job: The embeddings to compute.
         target: The target.
         stored: The rows, where they are already computed.
-        before: Photos that other networks were run on before, which the progress counts too.
-        after: Photos that other networks are run on afterwards, which the progress counts too.
 
     Returns:
         Features and logits of the target's photos, in order.
@@ -84,7 +80,7 @@ def source_features(
             option of the extraction.
     """
     with prefix_target(target.name):
-        table = stored or embed(job, before=before, after=after)
+        table = stored or embed(job)
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
     return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed, target.photos.labels)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.sources.results import RankedSources, ScoredCandidates, describe_first
+from headstart.evaluation.sources.results import RankedSources, ScoredCandidates
 from headstart.evaluation.sources.targets import SPLITS, Target
 from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
@@ -79,11 +79,7 @@ def shared_remarks(results: ScoredCandidates, kind: str, target: Target, baselin
             f"{known.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
             f"score{parts}. It does not show which of {them} is best, and does not count in the mean rank{why}."
         )
-    return remarks + [
-        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
-        "does not count in the mean rank."
-        for name, value in results.tied.items()
-    ]
+    return remarks
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
@@ -135,15 +131,31 @@ def _legend(results: Sequence[RankedSources]) -> str:
 
 
 def _conclusion(ranked: RankedSources) -> list[str]:
-    """Return sentences on which source is first, and how certain that is; none where no metric ranks them."""
+    """Return sentences: which source is first, and by how many metrics it is significantly better than the others.
+
+    None where no metric ranks the sources.
+    """
     first, *others = ranked.ranking.names
     means = ranked.ranking.mean_ranks
     if means[first] is None or not others:
         return []
     alike = [name for name in others if means[name] == means[first]]
+    lines = [f"First by mean rank: {', '.join([first, *alike])}{', alike' if alike else ''}."]
+
     ranked_by = [name for name in ranked.ranking.ranks if not ranked.metrics[name].baseline]
-    certainties = [ranked.certainties[name] for name in ranked_by if name in ranked.certainties]
-    return describe_first([first, *alike], others[len(alike) :], certainties, len(ranked_by))
+    tested = [ranked.certainties[name] for name in ranked_by if name in ranked.certainties]
+    same = []
+    for other in others if tested else []:
+        signs = [certainty.compare(first, other) for certainty in tested]
+        better, worse = signs.count(1), signs.count(-1)
+        if better or worse:
+            metrics = f"{better} of {len(ranked_by)} metrics" + f", and worse under {worse}" * bool(worse)
+            lines.append(f"{first} is significantly better than {other} under {metrics}.")
+        else:
+            same.append(other)
+    if same:
+        lines.append(f"No metric shows a significant difference between {first} and {', '.join(same)}.")
+    return lines
 
 
 def _photos(ranked: RankedSources) -> str:
