@@ -1,5 +1,6 @@
 """From a registry and folders of photos to the table of scores."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import torchvision
 from scipy import stats
 from torch import nn
 
+from headstart import evaluate
 from headstart.contract.documents import read_registry
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.evaluation.embeddings import Extraction
@@ -36,7 +38,9 @@ from headstart.output.markup import escape_markdown
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.conftest import write_photos
 from headstart.tests.evaluation.sources.conftest import Scored, score, write_registry
+from headstart.tests.material.arena import ENTRIES, Arena
 from headstart.tests.material.prepared_pictures import stack
+from headstart.tests.material.root import ROOT
 
 SOURCES = ["squeezenet1_1", "resnet18", "headless"]
 ALL = (
@@ -60,8 +64,8 @@ class Whole:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     folder, published = tmp_path_factory.mktemp("whole"), []
     photos, registry = write_photos(folder / "pictures"), write_registry(folder)
-    known = f"source,target,performance,warning\nsqueezenet1_1,photos,0.875,{WARNING}\nsqueezenet1_1,elsewhere,0.5,\n"
-    (folder / "performances.csv").write_text(known)
+    performances = f"squeezenet1_1,photos,0.875,{WARNING}\nsqueezenet1_1,elsewhere,0.5,\n"
+    (folder / "performances.csv").write_text(f"source,target,performance,warning\n{performances}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_CACHE", str(folder / "cache"))
         patch.setattr(DashboardResults, "publish", lambda *arguments: published.append(arguments))
@@ -161,8 +165,6 @@ def test_missing_scores_have_a_reason(whole: Whole) -> None:
     cell = whole.scored.cells["headless"]["leep"]
     assert (cell["score"], cell["rank"], cell["reason"]) == (None, None, reason)
     assert f"LEEP has no score for headless: {reason}." in whole.scored.report
-    unknown = whole.scored.cells["headless"]["source_accuracy"]["reason"]
-    assert unknown == "the accuracy of the source on its own task is not known"
 
 
 def test_ranks_are_those_of_the_scores_and_baselines_and_saturated_metrics_do_not_count(whole: Whole) -> None:
@@ -216,34 +218,33 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
 
 def test_dashboard_mirrors_scores_and_files(whole: Whole) -> None:
     [(results, job_type, title, config, document, tables)] = whole.published
-    scored = whole.scored
-    assert (results.dashboard.project, job_type, results.path) == ("mine", "transferability", scored.folder)
+    assert (results.dashboard.project, job_type, results.path) == ("mine", "transferability", whole.scored.folder)
     assert title == "transferability, 3 sources, 1 targets, 17 metrics"
-    assert document == scored.document
-    assert config["metrics"][:2] == ["gbc", "leep"]
-    columns, logged = tables["scores"]
-    assert list(columns) == list(scored.rows[0])
-    assert ["" if row[3] is None else str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
-    for files in (results.written, scored.folder.iterdir()):
-        assert sorted(path.name for path in files) == ["report.md", "scores.csv", "transferability.json"]
+    assert (document, config["metrics"][:2]) == (whole.scored.document, ["gbc", "leep"])
+    columns, rows = tables["scores"]
+    assert list(columns) == list(whole.scored.rows[0])
+    assert ["" if row[3] is None else str(row[3]) for row in rows] == [row["score"] for row in whole.scored.rows]
+    assert sorted(path.name for path in results.written) == ["report.md", "scores.csv", "transferability.json"]
 
 
-def keep_photos(folder: Path, most: int) -> None:
-    """Remove the training photos of each class behind the first ones."""
-    for path in (folder / "train").glob("*/*.jpg"):
-        if int(path.stem) >= most:
-            path.unlink()
-
-
-def test_metric_that_fails_leaves_its_cell_empty_or_fails_alone(
-    run: Callable[..., Scored], photo_folder: Path, refused: Callable[..., str]
-) -> None:
-    keep_photos(photo_folder, 4)
-    scored = run("--metrics=[n_leep, h_score]")
-    assert {row["metric"] for row in scored.rows if row["score"] == ""} == {"n_leep"}
-    assert "5 for each of 2 classes" in scored.cells["squeezenet1_1"]["n_leep"]["reason"]
-    message = refused(lambda: run("--metrics=[n_leep]", output="none"))
-    assert message.startswith("error: metrics: none of the 2 scores can be computed; n_leep, ")
+def test_shipped_config_runs(arena: Arena, photo_folder: Path) -> None:
+    target = {"class_path": "headstart.datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
+    own = {
+        "targets": {"held_out": target},
+        "registry": str(arena.registry),
+        "models": None,
+        "split": "validation",
+        "output": str(arena.folder / "out"),
+        "extraction": {"num_workers": 0, "device": "cpu"},
+        "logger": False,
+    }
+    config = ROOT / "configs" / "evaluation" / "transferability.yaml"
+    evaluate.main(["transferability", f"--config={config}", f"--config={arena.write('own.yaml', own)}"])
+    document = json.loads((arena.folder / "out" / "transferability.json").read_text())
+    assert {name: target["photos"] for name, target in document["targets"].items()} == {"held_out": 12}
+    assert {source: len(cells) for source, cells in document["scores"]["held_out"].items()} == dict.fromkeys(
+        [entry["model_name"] for entry in ENTRIES], 10
+    )
 
 
 def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[..., Scored], photo_folder: Path) -> None:
@@ -262,7 +263,7 @@ def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[...
     assert "- Warning: 1 photos are in more than one class" in both.report
 
 
-def test_why_there_are_no_intervals_is_reported(
+def test_why_there_are_no_scores_or_intervals_is_reported(
     run: Callable[..., Scored], photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = "def fussy(features, labels):\n    assert len(labels) == 24, 'too few'\n    return 1.5\n"
@@ -271,13 +272,16 @@ def test_why_there_are_no_intervals_is_reported(
     scored = run("--metrics=[h_score, fussy_metrics.fussy]", output="several")
     result = scored.cells["resnet18"]["fussy_metrics.fussy"]
     assert (result["score"], result["interval"]) == (1.5, None)
-    assert "without part 1 of the photos" in result["no_interval"]
-    assert "too few" in result["no_interval"]
+    assert result["no_interval"].startswith("without part 1 of the photos: AssertionError: too few")
     assert "fussy\\_metrics.fussy has no interval for squeezenet1\\_1, resnet18: " in scored.report
 
     remark = "There are no intervals: every class has a single photo"
     assert remark not in scored.report
-    keep_photos(photo_folder, 1)
-    scored = run("--metrics=[log_me]")
+    for path in (photo_folder / "train").glob("*/*.jpg"):
+        if int(path.stem) > 0:
+            path.unlink()
+    scored = run("--metrics=[log_me, n_leep]")
     assert {row["low"] for row in scored.rows} == {""}
+    assert {row["metric"] for row in scored.rows if not row["score"]} == {"n_leep"}
+    assert "5 for each of 2 classes" in scored.cells["squeezenet1_1"]["n_leep"]["reason"]
     assert remark in scored.report
