@@ -1,6 +1,5 @@
 """`headstart published`: the register against local copies, a small register of its own, and its mistakes."""
 
-import csv
 import functools
 import json
 import os
@@ -9,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -54,9 +54,7 @@ def test_every_table_has_a_citation_and_an_address(capsys: pytest.CaptureFixture
     printed = " ".join(capsys.readouterr().out.split())
     for name, table in TABLES.items():
         assert f"{name}: {table.title} {table.citation} " in printed
-        for file in table.files:
-            assert f"{file.name}: {file.url}" in printed
-            assert file.url.startswith("https://")
+        assert all(f"{file.name}: {file.url}" in printed and file.url.startswith("https://") for file in table.files)
 
 
 PERFORMANCES = {"x": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, "y": {"a": 0.2, "b": 0.1, "c": 0.4, "d": 0.3}}
@@ -106,9 +104,8 @@ def test_all_tables_are_downloaded_once_and_audited(tmp_path: Path, capsys: pyte
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("code", "holes", "static_order.json", "static_order.md", "static_order.csv", "static_order.png")
     }
-    with (tmp_path / "out" / "code" / "table.csv").open(newline="") as file:
-        rows = {(row["source"], row["target"]): float(row["performance"]) for row in csv.DictReader(file)}
-    assert rows == {(s, t): value for t, row in PERFORMANCES.items() for s, value in row.items()}
+    table = pd.read_csv(tmp_path / "out" / "code" / "table.csv").pivot(index="source", columns="target")["performance"]
+    assert table.to_dict() == PERFORMANCES
     report = (tmp_path / "out" / "static_order.md").read_text()
     assert "The largest part without holes is used" in report
 

@@ -66,10 +66,8 @@ def test_a_stored_sample_needs_no_network(
     network: NetworkSpec, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = compute(network, target)
-    assert first.computed == 1
     monkeypatch.setattr(sampled_pixels, "build_backbone", lambda _: pytest.fail("run again"))
     again = compute(network, target)
-    assert again.computed == 0
     np.testing.assert_array_equal(again.features, first.features)
     monkeypatch.undo()
     assert not np.array_equal(compute(network, target, SEED + 1).features, first.features)
