@@ -21,7 +21,6 @@ from headstart.tests.material.score_tables import run_audit as run
 MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_names_are_neither_markdown_nor_formulas(tmp_path: Path) -> None:
     table = write_table(tmp_path / "table.csv", rising_table({"*m*": [1, 2, 3, 5], "=[n](o)": [4, 3, 1, 2]}))
     table.write_text(table.read_text().replace("small", "-<b>small").replace("t0", "+t0"))
@@ -36,7 +35,6 @@ def test_names_are_neither_markdown_nor_formulas(tmp_path: Path) -> None:
         assert not cells & {cell[1:] for cell in expected}
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_the_best_metrics_and_their_equals_are_marked(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     noise = {"right": 0.0, "near": 0.02, "wrong": 9.0, "flat": 0.01}
@@ -98,7 +96,6 @@ def test_metrics_and_baselines_rank_and_models_are_left_out(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_figures")
 def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "MOST_LEFT_OUT", 30_000)
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
@@ -121,7 +118,6 @@ MISTAKES: list[tuple[str, list[str], str]] = [
 ]
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_mistakes_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,7 +132,6 @@ def test_mistakes_are_one_line(
     assert not Path("out").exists()
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_an_audit_of_other_metrics_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = write_table(tmp_path / "table.csv", rising_table({"gbc": [1, 2, 4, 3], "own": [1, 2, 3, 4]}))
     output = tmp_path / "out"

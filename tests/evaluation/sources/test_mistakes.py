@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 
 from headstart.tests.evaluation.sources.conftest import score, write_registry
 from headstart.tests.material.mistakes import error_line
@@ -50,12 +49,3 @@ def test_mistakes_are_one_line(
     line = error_line(capsys, run, 1)
     assert line.startswith("error: target 'photos': photo 'train/dark/3.jpg' cannot be decoded: ")
     assert not Path("out").exists()
-
-
-@pytest.mark.skipif(torch.backends.mps.is_available(), reason="it has the device")
-def test_device_that_is_not_there(tmp_path: Path, photo_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_registry(tmp_path)
-    options = ("--metrics=[h_score]", "--extraction.device=mps")
-    run = partial(score, tmp_path, photo_folder, *options, models="[squeezenet1_1]", output="out")
-    message = "error: extraction.device: torch cannot use mps on this machine; choose another"
-    assert error_line(capsys, run) == message

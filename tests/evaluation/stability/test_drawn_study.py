@@ -75,7 +75,6 @@ def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: Tra
     assert study.experiments == 4 * int((~np.isnan(pool_outcomes(table, drawn)[0][:, :, 1, 0])).sum())
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_what_is_written_says_whether_pools_are_drawn(
     table: TransferTable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,6 @@ from headstart.tests.material.score_tables import run_stability as run
 SOURCES = len(PERFORMANCES)
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
     split = run(table, tmp_path / "split", "--pool_size=4")
     last = run(table, tmp_path / "last", "--pool_size=4", "--ties=last")
@@ -33,7 +32,6 @@ def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
     assert split["setup_stability"]["target"] == pytest.approx(1, abs=1e-12), "all targets agree"
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One metric wins on target t0, the other on t1 and t2: of two that are left, it wins 1 in 2 or none."""
     signs = np.array([[1, -1, -1], [-1, 1, 1]])[:, None, :] * np.arange(4.0)[:, None]
@@ -57,7 +55,6 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     assert row[["ci95_low", "ci95_high"]].isna().all()
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
     table = write_table(tmp_path / "table.csv", scaled_table(number("s", SOURCES), SCORES))
     document = run(table, tmp_path / "out")
@@ -81,7 +78,7 @@ def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytes
 
 
 def test_tables_and_a_picture_are_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = run(table, tmp_path / "out", "--pool_size=4")
+    document = run(table, tmp_path / "out", "--pool_size=4", "--figure_formats=[png]")
     rates = pd.read_csv(tmp_path / "out" / "win_rates.csv")
     assert len(rates) == 2 * 5 * len(SCORES)
     for row in rates.to_dict("records"):
@@ -103,14 +100,12 @@ def test_of_many_metrics_those_that_win_most_are_plotted() -> None:
     assert shown - {""} == {f"m{index}" for index in np.argsort(-wins, kind="stable")[:6]}
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_metrics_with_the_same_scores_share_their_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = dict.fromkeys(("gbc", "GBC+", "gbc_é"), PERFORMANCES)
     run(write_table(tmp_path / "table.csv", scaled_table(["t0", "t1"], same)), tmp_path / "out", "--pool_size=4")
     assert capsys.readouterr().out.count("33.3 [33.3, 33.3]") == 3 * 5
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_a_study_of_another_table_is_not_replaced_unasked(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,7 +130,6 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_mistakes_are_one_line(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for options, message in MISTAKES:
