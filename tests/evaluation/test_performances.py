@@ -1,6 +1,5 @@
 """Performances of sources on targets, from runs of comparisons and of fine-tuning."""
 
-import csv
 import json
 import shutil
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from headstart import evaluate
@@ -20,18 +20,16 @@ WEIGHTS = {"a": "somewhere/first.safetensors", "b": "random"}
 SOURCES = {"a": "first", "b": "resnet50_random"}
 
 
-def read(path: Path) -> dict[tuple[str, str], float]:
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert all(list(row) == ["source", "target", "performance", "warning"] for row in rows)
-    values = {(row["source"], row["target"]): float(row["performance"]) for row in rows}
-    assert len(values) == len(rows)
-    return values
+def read(path: Path) -> pd.DataFrame:
+    table = pd.read_csv(path, keep_default_na=False, float_precision="round_trip").set_index(["source", "target"])
+    assert list(table) == ["performance", "warning"]
+    assert table.index.is_unique
+    return table
 
 
 def tabulate(runs: str | Path | list[str], output: Path, **options: Any) -> dict[tuple[str, str], float]:
     table = performances(runs if isinstance(runs, list) else str(runs), output=str(output), overwrite=True, **options)
-    assert read(output) == table
+    assert read(output)["performance"].to_dict() == table
     return table
 
 
@@ -161,7 +159,7 @@ def test_another_table_is_not_replaced_unasked(runs: Path, tmp_path: Path) -> No
     evaluate.main(["performances", str(runs), f"--output={tmp_path / 'table.csv'}"])
     with pytest.raises(UserError, match=r"holds something else; .*--overwrite=true"):
         performances(str(runs), output=str(tmp_path / "table.csv"), samples=2)
-    assert read(tmp_path / "table.csv") == first
+    assert read(tmp_path / "table.csv")["performance"].to_dict() == first
 
 
 def test_warnings_of_the_runs_stand_below_the_table(
@@ -173,9 +171,8 @@ def test_warnings_of_the_runs_stand_below_the_table(
     tabulate(runs, tmp_path / "table.csv")
     warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
     assert warning.replace("WARNING: ", "WARNING: first on pets: ") in " ".join(capsys.readouterr().out.split())
-    with (tmp_path / "table.csv").open(newline="") as file:
-        warnings = {(row["source"], row["target"]): row["warning"] for row in csv.DictReader(file)}
-    assert [pair for pair, its in warnings.items() if its] == [("first", "pets")]
+    warnings = read(tmp_path / "table.csv")["warning"]
+    assert list(warnings[warnings != ""].index) == [("first", "pets")]
 
 
 VALIDATED = 50
@@ -239,7 +236,7 @@ def refuse(message: str, *runs: str, **options: Any) -> None:
 
 @pytest.mark.usefixtures("tuned")
 def test_a_performance_of_fine_tuning_is_the_mean_over_orderings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert performances("runs/*", output="table.csv") == read(Path("table.csv")) == EXPECTED
+    assert tabulate("runs/*", Path("table.csv")) == EXPECTED
     assert "the whole network fine-tuned" in " ".join(capsys.readouterr().out.split())
     named = performances("runs/*", names={"mine": "ours"}, output="named.csv")
     assert {source for source, _ in named} == {"first", "ours"}
@@ -253,8 +250,7 @@ def test_networks_that_predict_one_class_alone_are_named(
     write(Path("run-b"), ("first", "pets"), {0: 25, 2: 20}, only_classes=["dogs", None])
     assert performances("run-*", output="table.csv") == pytest.approx({("first", "pets"): 0.5})
     expected = "predicts 'dogs' for all validation photos in 1 of 3 orderings."
-    with Path("table.csv").open(newline="") as file:
-        assert [row["warning"] for row in csv.DictReader(file)] == [expected]
+    assert read(Path("table.csv"))["warning"].tolist() == [expected]
     assert f"WARNING: first on pets: {expected}" in " ".join(capsys.readouterr().out.split())
 
 

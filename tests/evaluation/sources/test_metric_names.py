@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headstart.contract.tables.table import metric_titles
-from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, digest_metrics, find_metrics
+from headstart.evaluation.sources.metric_names import digest_metrics, find_metrics
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.inputs import Inputs
@@ -65,13 +65,6 @@ def compute(path: str, head: bool = True) -> float:
     [metric] = find_metrics([path]).values()
     assert metric.title == path
     return float(metric.compute(Inputs(FEATURES, LABELS, HEAD if head else None, seed=3)))
-
-
-def test_defaults_leave_out_what_is_slow() -> None:
-    slow, facts = {"linear_probe", "pactran"}, {"source_accuracy", "parameters"}
-    assert set(METRICS) - set(DEFAULT_METRICS) == {*slow, *facts, "etran", "ncti"}
-    assert set(DEFAULT_METRICS) - set(SELECTION_METRICS) == {"n_leep", "knn", "parc", "sfda"}
-    assert list(find_metrics(["leep", "gbc"])) == ["leep", "gbc"]
 
 
 def test_a_function_is_given_what_its_arguments_name(mine: str) -> None:

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
-from headstart.metrics import etran, gbc, h_score, knn_accuracy, n_leep, ncti, parc, trans_rate
+from headstart.metrics import etran, gbc, h_score, knn_accuracy, n_leep, ncti, ncti_terms, parc, trans_rate
 from headstart.metrics.transferability import knn
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.linear_probe import fit_logistic, sample_folds
 from headstart.metrics.transferability.n_leep import prepare_n_leep
 from headstart.tests.material import metric_formulas as formulas
+from headstart.tests.material.discriminants import probabilities
 from headstart.tests.material.metric_formulas import labelled
 
 
@@ -74,6 +76,14 @@ def test_parc_of_components_of_probes_and_of_classes_that_lie_apart() -> None:
     assert parc(tied, labels[:60]) == pytest.approx(formulas.parc(tied, labels[:60]), rel=1e-9)
     far, near, nearest = (parc(*labelled(60, 20, 3, apart)) for apart in (100, 0.5, 0.2))
     assert far > 0.8 > near > nearest > 0
+
+
+def test_ncti_shrinks_by_the_variances_along_32_of_64_components() -> None:
+    x, labels = labelled(200, 90, 3, 0.5, 0.15)
+    components = PCA(64, svd_solver="full").fit(x)
+    shrinkage = math.exp(-components.explained_variance_[:32].sum())
+    expected = formulas.of_own(probabilities(components.transform(x), labels, shrinkage), labels).mean()
+    assert ncti_terms(x, labels)[1] == pytest.approx(expected, rel=1e-9)
 
 
 def test_scores_compare_a_pool() -> None:
