@@ -143,8 +143,8 @@ def _best(table: TransferTable, measured: Mapping[str, Floats], index: int) -> d
     if not table.metrics:
         return {"metrics": [], "tied": [], "not_compared": {}}
     values = np.stack([measured[metric][:, index] for metric in table.metrics])
-    result, known = find_best(values), np.isfinite(values)
-    lacking = zip(table.metrics, known.any(axis=0) & ~known, strict=True)
+    result, is_defined = find_best(values), np.isfinite(values)
+    lacking = zip(table.metrics, is_defined.any(axis=0) & ~is_defined, strict=True)
     return {
         "metrics": [name for name, best in zip(table.metrics, result.best, strict=True) if best],
         "tied": [name for name, tied in zip(table.metrics, result.tied, strict=True) if tied],

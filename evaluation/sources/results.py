@@ -137,8 +137,8 @@ class ScoredCandidates:
         with any part of the photos left out.
         """
         saturated = {}
-        for metric, known in self.metrics.items():
-            by_features = known.features_reach_bound
+        for metric, entry in self.metrics.items():
+            by_features = entry.features_reach_bound
             scores = {name: by_metric[metric] for name, by_metric in self.scores.items()}
             names = [
                 name

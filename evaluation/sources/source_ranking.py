@@ -37,7 +37,8 @@ def ranked_table(
     """
     columns, letters = columns or {}, letters or {}
     performances, ranking = results.performances, results.ranking
-    titles = [f"{each.title}{SATURATED if name in results.saturated else ''}" for name, each in results.metrics.items()]
+    saturated = results.saturated
+    titles = [metric.title + SATURATED * (name in saturated) for name, metric in results.metrics.items()]
     rows = [[kind, *columns, "mean rank", *titles, *(["performance"] if performances else [])]]
 
     for name in ranking.names:
@@ -69,14 +70,14 @@ def shared_remarks(results: ScoredCandidates, kind: str, target: Target, baselin
     ]
 
     for metric, names in results.saturated.items():
-        known, have = results.metrics[metric], "have" if len(names) > 1 else "has"
+        entry, have = results.metrics[metric], "have" if len(names) > 1 else "has"
         every = all(results.scores[name][metric].at_bound for name in names)
         parts = "" if every else f", or {have} it whichever part of the photos is left out"
         them, why = "them", ""
-        if known.features_reach_bound:
+        if entry.features_reach_bound:
             them, why = f"the {kind}", ": many features reach that score, whatever the labels"
         remarks.append(
-            f"{known.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
+            f"{entry.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
             f"score{parts}. It does not show which of {them} is best, and does not count in the mean rank{why}."
         )
     return remarks
