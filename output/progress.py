@@ -29,13 +29,10 @@ class Progress:
         title: Title of the computation.
         total: How much there is to do.
         unit: Name of the items, in the plural.
-        before: How much of a larger whole was done before, which is shown as such.
-        after: How much of it is to follow, at about the same pace.
     """
 
-    def __init__(self, title: str, total: int, unit: str, before: int = 0, after: int = 0) -> None:
-        self.title, self.total, self.unit = printable(title), before + total + after, unit
-        self.before = before
+    def __init__(self, title: str, total: int, unit: str) -> None:
+        self.title, self.total, self.unit = printable(title), total, unit
         self.done = self._printed_done = self._tenths = 0
         self.note = ""
         self._bar: rich.progress.Progress | None = None
@@ -44,7 +41,7 @@ class Progress:
         """Begin."""
         self._started = self._printed = time.monotonic()
         if sys.stderr.isatty():
-            self._bar = _open_bar(self.title, self.total, self.before)
+            self._bar = _open_bar(self.title, self.total)
         return self
 
     def advance(self, amount: int = 1) -> None:
@@ -56,9 +53,9 @@ class Progress:
         self.done, self.note = done, printable(note)
         now = time.monotonic()
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self.before + done, state=self._state(now))
+            self._bar.update(self._bar.task_ids[0], completed=done, state=self._state(now))
             return
-        tenths = 10 * (self.before + done) // self.total if self.total else 0
+        tenths = 10 * done // self.total if self.total else 0
         if now - self._printed >= (AT_A_TENTH if tenths > self._tenths else ELSEWHERE):
             self._print(now)
             self._tenths = tenths
@@ -72,7 +69,7 @@ class Progress:
 
     def _print(self, now: float) -> None:
         seconds = now - self._started
-        remaining = self.total - self.before - self.done
+        remaining = self.total - self.done
         left = f", {_clock(seconds * remaining / self.done)} left" if self.done and remaining > 0 else ""
         say(f"{self.title}: {self._state(now)}, {_clock(seconds)} passed{left}", sys.stderr)
         self._printed, self._printed_done = now, self.done
@@ -80,9 +77,7 @@ class Progress:
     def _state(self, now: float) -> str:
         # A clock may be too coarse for the first of many.
         speed = self.done / max(now - self._started, 1e-3)
-        return f"{self.before + self.done:,}/{self.total:,} {self.unit}, {speed:.3g}/s" + (
-            f", {self.note}" if self.note else ""
-        )
+        return f"{self.done:,}/{self.total:,} {self.unit}, {speed:.3g}/s" + (f", {self.note}" if self.note else "")
 
 
 def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
@@ -93,7 +88,7 @@ def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
             progress.advance()
 
 
-def _open_bar(title: str, total: int, done: int) -> rich.progress.Progress | None:
+def _open_bar(title: str, total: int) -> rich.progress.Progress | None:
     """Open a bar; None on a terminal that cannot move its cursor."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -105,7 +100,7 @@ def _open_bar(title: str, total: int, done: int) -> rich.progress.Progress | Non
     # A title may hold brackets, which are no markup.
     name, state = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[state]}", markup=False)
     bar = Bar(name, BarColumn(BAR), state, TimeRemainingColumn(elapsed_when_finished=True), console=console)
-    bar.add_task(title, total=total, completed=done, state="")
+    bar.add_task(title, total=total, state="")
     bar.start()
     return bar
 

@@ -35,19 +35,6 @@ def test_lines_come_at_tenths_and_after_silence(clock: list[float], capsys: pyte
     ]
 
 
-def test_a_part_of_a_larger_whole_tells_the_time_that_is_left_of_the_whole(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Progress("rows", 100, "photos", before=300, after=600) as shown:
-        for done, seconds in ((20, 10), (100, 50)):
-            clock[0] = 100.0 + seconds
-            shown.show(done)
-    assert capsys.readouterr().err.splitlines() == [
-        "rows: 320/1,000 photos, 2/s, 0:10 passed, 5:40 left",
-        "rows: 400/1,000 photos, 2/s, 0:50 passed, 5:00 left",
-    ]
-
-
 def test_quick_work_prints_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     assert [item * 2 for item in track([1, 2, 3], "quick", "things")] == [2, 4, 6]
     for _ in track([], "nothing", "things"):
