@@ -35,20 +35,6 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_row_of_label_budgets_names_the_best_method_the_ties_and_the_baseline(results: Any) -> None:
-    best = {count: {"per_class": count, "accuracy": 0.8, "group": "a"} for count in (1, 4, 16)}
-    others = {count: {"per_class": count, "accuracy": 0.7, "group": "ab"[count > 1]} for count in (1, 4, 16)}
-    setting = {
-        "dataset": "drawn_pets, noise 2",
-        "backbone": "mobilenet_v2",
-        "weights": "mobilenet_v2_inat_birds.safetensors",
-        "baseline": "sgd",
-        "label_budgets": {"sgd": [*others.values()], "streaming_lda": [*best.values()]},
-    }
-    cells = ["80.0 `streaming_lda` + 1", "70.0", "80.0 `streaming_lda`", "70.0", "80.0 `streaming_lda`", "70.0"]
-    assert results.budget_rows([setting])[1] == ["drawn pets, noise 2", "iNaturalist birds", *cells]
-
-
 @pytest.mark.slow
 def test_pages_are_made_from_runs(results: Any, sweeps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

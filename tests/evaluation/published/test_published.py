@@ -18,7 +18,6 @@ from headstart.evaluation.published import published as command
 from headstart.evaluation.published.register import TABLES, PublishedFile, PublishedTable, find_files, readable_table
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.static_orders import measure_targets
-from headstart.output.errors import UserError
 from headstart.tests.material.file_servers import serve_files
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT
@@ -137,21 +136,15 @@ def test_figures_of_another_version_are_named(
 @pytest.mark.usefixtures("register")
 def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("other.py").write_text("other = {}")
+    Path("call.py").write_text("accuracies = f()")
     for name, options, expected in (
         ("cods", [], "name: 'cods' is no published table; there are code, holes, and all"),
         ("code", ["--file=nowhere.csv"], "file: 'nowhere.csv' is no copy of the table; give a folder with code.csv"),
         ("code", ["--file=."], "file: '.' has no code.csv; copy it there, or leave the option out to download it"),
         ("all", ["--file=nowhere.csv"], "file: nowhere.csv given; for all tables give a folder"),
+        ("code", ["--file=other.py"], "file: 'other.py' assigns no 'accuracies'"),
+        ("code", ["--file=call.py"], "file: 'call.py' cannot be read (malformed"),
     ):
         line = error_line(capsys, functools.partial(run, name, tmp_path / "out", *options))
         assert line.startswith(f"error: {expected}")
-
-
-def test_code_without_the_table_is_named(tmp_path: Path) -> None:
-    file = PublishedFile("made.csv", "", "accuracies")
-    table = PublishedTable("", "", [file], expect(0, 0, 0, 0.0))
-    for text, reason in (("other = {}", "assigns no 'accuracies'"), ("accuracies = f()", "cannot be read (malformed")):
-        (tmp_path / "code.py").write_text(text)
-        with pytest.raises(UserError) as error:
-            readable_table(table, {file.name: tmp_path / "code.py"}, tmp_path)
-        assert reason in str(error.value)

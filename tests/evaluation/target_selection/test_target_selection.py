@@ -16,7 +16,6 @@ from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
 from headstart.evaluation.sources.metric_names import SELECTION_METRICS
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
-from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.arena import ENTRIES
 
 CLASSES = ("ant", "bee", "cat", "dog", "eel", "fox")
@@ -60,19 +59,18 @@ def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @dataclass
 class Selected:
-    """What a run has written, printed and sent to the dashboard."""
+    """What a run has written and printed."""
 
     document: dict[str, Any]
     rows: list[dict[str, str]]
     report: str
     printed: str
-    published: list[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
 def varying(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Selected:
     """Select targets of several sizes, with known performances of all of them."""
-    output, published = tmp_path_factory.mktemp("varying") / "out", []
+    output = tmp_path_factory.mktemp("varying") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_CACHE", str(folder / "cache"))
         patch.setenv("COLUMNS", "400")
@@ -80,12 +78,11 @@ def varying(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Selected:
         names = read_document(output)["targets"]
         lines = [f"mobilenet_v2_narrow,{name},{0.5 + 0.05 * (index * 3 % 7)}" for index, name in enumerate(names)]
         (folder / "performances.csv").write_text("\n".join(["source,target,performance", *lines]))
-        patch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
         options = [f"--metrics=[{', '.join(TITLES)}]", f"--performances={folder / 'performances.csv'}"]
         with redirect_stdout(StringIO()) as out:
-            select(folder, output, "--class_share=varying", "--seed=3", "--logger=true", *options)
+            select(folder, output, "--class_share=varying", "--seed=3", *options)
     report = (output / "report.md").read_text()
-    return Selected(read_document(output), read_rows(output), report, out.getvalue(), published)
+    return Selected(read_document(output), read_rows(output), report, out.getvalue())
 
 
 def read_document(out: Path) -> dict[str, Any]:
@@ -172,15 +169,6 @@ def test_the_report_titles_and_ranks_the_metrics_and_is_printed(varying: Selecte
     assert len(shown) == 8
     printed = [" ".join(line.split()) for line in varying.printed.splitlines()]
     assert [line for line in shown if " ".join(line.replace("|", " ").split()) not in printed] == []
-
-
-def test_the_dashboard_is_given_the_table_and_the_files(varying: Selected) -> None:
-    [(results, job_type, title, config, document, tables)] = varying.published
-    assert (job_type, config["class_share"]) == ("target-selection", "varying")
-    assert title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
-    assert len(tables["scores"][1]) == len(varying.rows)
-    assert document["kendall_with_num_classes"] == varying.document["kendall_with_num_classes"]
-    assert [path.name for path in results.written] == ["scores.csv", "report.md", "targets.json"]
 
 
 def test_mistakes_and_other_configurations_are_refused(run: Run, refused: Callable[..., str], tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from headstart.metrics import h_score, leep, nce
 from headstart.metrics.transferability.baselines import SourceFacts
@@ -110,12 +109,3 @@ def test_scores_are_repeatable_share_statistics_and_do_not_depend_on_the_order_o
         assert evaluate(name, shared) == score(name) == score(name), name
         if name not in DRAWN:
             assert score(name, order=order) == pytest.approx(score(name), rel=1e-9, abs=1e-12), name
-
-
-def test_a_subset_has_its_own_rows_and_statistics() -> None:
-    features, logits = make(1.0)
-    rows = Inputs(features, LABELS, logits, facts=FACTS).subset(LABELS != 1)
-    np.testing.assert_array_equal(rows.features, features[LABELS != 1])
-    np.testing.assert_allclose(rows.probabilities, softmax(logits[LABELS != 1], axis=1), rtol=1e-12)
-    np.testing.assert_array_equal(rows.labels, LABELS[LABELS != 1])
-    assert rows.statistics.classes == 2
