@@ -107,7 +107,7 @@ def test_sources_without_a_significant_difference_share_a_letter() -> None:
 
 
 def test_the_answer_says_what_the_photos_tell(capsys: pytest.CaptureFixture[str]) -> None:
-    values = {"A": (1.0, 0.0, 3.0), "B": (1.001, 0.0, 2.0), "C": (0.0, 1.0, 1.0), "D": (-1.0, -1.0, 0.0)}
+    values = {"A": (1.001, 0.0, 3.0), "B": (1.0, 0.0, 2.0), "C": (0.0, 1.0, 1.0), "D": (-1.0, -1.0, 0.0)}
     wiggles = {"A": 0, "B": 2, "C": 0, "D": 0}
     # The third metric has no intervals, and ranks A first.
     scores = {
