@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -62,20 +61,8 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@dataclass(frozen=True)
-class Run:
-    """Cost of a process: wall time, start-up included, and the largest resident memory in MB."""
-
-    seconds: float
-    peak_mb: float
-
-    def __str__(self) -> str:
-        """Return wall time and memory."""
-        return f"{self.seconds:.0f} s in {self.peak_mb:.0f} MB"
-
-
-def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
-    """Run Python in the root of the repository as a process of its own, without its output.
+def run(*command: str, cache: Path | None = None, **variables: str) -> str:
+    """Run Python in the root of the repository without its output; return its wall time and largest resident memory.
 
     Args:
         command: The script and its arguments.
@@ -96,7 +83,7 @@ def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
 
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, arguments)
-    return Run(seconds, peak)
+    return f"{seconds:.0f} s in {peak:.0f} MB"
 
 
 def _peak_mb(process: int) -> float:

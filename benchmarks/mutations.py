@@ -1,14 +1,16 @@
 """Change lines of the suite, one at a time, and report which changes no test notices."""
 
 import ast
+import io
 import os
 import random
 import re
 import shlex
 import signal
 import subprocess
+import tokenize
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,19 +18,13 @@ from headstart.benchmarks.frame import ROOT
 
 TESTS = ".venv/bin/pytest -x -q -n 2"
 ROOMS = ("metrics", "modules", "callbacks", "contract", "store", "engines")
-# Operators by the class of their node, and what takes their place.
-OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Lt: ("<", "<="),
-    ast.LtE: ("<=", "<"),
-    ast.Gt: (">", ">="),
-    ast.GtE: (">=", ">"),
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.Div: ("/", "*"),
-}
+# What takes the place of an operator or a truth value.
+REPLACED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+REPLACED |= {"+": "-", "-": "+", "*": "/", "/": "*", "True": "False", "False": "True"}
+# A call, or a change of a value, in a line of its own.
+STATEMENT = re.compile(r"(\s+)([\w.]+\(.*\)|[\w.]+(\[.*\])? [-+*/|&]= .*)")
+# Lines with messages or annotations, and arguments whose change no test could notice.
+UNCHANGED = re.compile(r'\s*(raise|assert|def|import|from)\b|.*(\bf"|\b(strict|timeout)=)')
 
 
 class Mutation(NamedTuple):
@@ -43,48 +39,27 @@ class Mutation(NamedTuple):
 def mutations(path: Path) -> Iterator[Mutation]:
     """Yield changes of a file's lines: of a comparison, a sign, a constant, or a line that is missing.
 
-    Docstrings, annotations and what is in a message are left alone. So are the arguments `strict` and `timeout`, whose
-    change no test could notice.
-
     Args:
         path: The file.
     """
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        (row, start), stop = token.start, token.end[1]
+        new = f"{token.string} + 1" if token.type == tokenize.NUMBER else REPLACED.get(token.string)
+        if new:
+            line = lines[row - 1]
+            after = f"{line[:start]}{new}{line[stop:]}"
+        elif token.type == tokenize.NEWLINE and (statement := STATEMENT.fullmatch(lines[row - 1])):
+            line, after = lines[row - 1], f"{statement[1]}pass"
+        else:
+            continue
 
-    def change(first: ast.AST, last: ast.AST, pattern: str, new: str) -> Iterator[Mutation]:
-        """Yield the change of what matches from the end of one node to the beginning of another one."""
-        line, start, stop = first.end_lineno, first.end_col_offset, last.col_offset  # type: ignore[attr-defined]
-        if line == last.lineno and re.fullmatch(rf"\s*{re.escape(pattern)}\s*", lines[line - 1][start:stop]):  # type: ignore[attr-defined]
-            yield Mutation(path, line, lines[line - 1], f"{lines[line - 1][:start]} {new} {lines[line - 1][stop:]}")
-
-    def visit(node: ast.AST) -> Iterator[Mutation]:
-        if isinstance(node, ast.JoinedStr | ast.Raise | ast.Assert):
-            return
-        if isinstance(node, ast.keyword) and node.arg in ("strict", "timeout"):
-            return
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in OPERATORS:
-            yield from change(node.left, node.comparators[0], *OPERATORS[type(node.ops[0])])
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            yield from change(node.left, node.right, *OPERATORS[type(node.op)])
-
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            line, value = lines[node.lineno - 1], node.value
-            new = str(not value if isinstance(value, bool) else value + 1)
-            yield Mutation(path, node.lineno, line, line[: node.col_offset] + new + line[node.end_col_offset :])
-
-        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if isinstance(node, ast.Expr | ast.AugAssign) and node.lineno == node.end_lineno and not is_docstring:
-            line = lines[node.lineno - 1]
-            yield Mutation(path, node.lineno, line, f"{line[: node.col_offset]}pass{line[node.end_col_offset :]}")
-
-        for name, field in ast.iter_fields(node):
-            for child in field if isinstance(field, list) else [field]:
-                if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
-                    yield from visit(child)
-
-    # Columns count bytes, so lines with other letters would be cut at the wrong places.
-    yield from (mutation for mutation in visit(ast.parse(text)) if mutation.before.isascii())
+        # Some are no Python, such as that of a star before arguments.
+        with suppress(SyntaxError):
+            ast.parse("\n".join([*lines[: row - 1], after, *lines[row:]]))
+            if not UNCHANGED.match(line):
+                yield Mutation(path, row, line, after)
 
 
 @contextmanager

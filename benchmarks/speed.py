@@ -157,7 +157,7 @@ def leaderboard() -> str:
                     counts = generator.binomial(VALIDATION, shares)
                     ledger.write({TraceKey(stream, digest, k): Trace(values) for k, values in enumerate(counts)})
         command = "evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}"
-        return str(run(*command, cache=folder))
+        return run(*command, cache=folder)
 
 
 def lazy() -> str:
@@ -196,7 +196,7 @@ def stability() -> str:
         with temporary_folder() as output:
             options = f"--preset={preset}", f"--output={output / 'out'}", "--logger=false"
             costs.append(run("evaluate.py", "stability", str(folder / file), *options, cache=output))
-    return " and ".join(map(str, costs))
+    return " and ".join(costs)
 
 
 def _embeddings(models: int) -> list[NDArray[np.float32]]:

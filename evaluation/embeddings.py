@@ -127,15 +127,10 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
 def embed(job: Job) -> StoredRows:
     """Compute the embeddings of one model, running its network only on pictures without a stored row.
 
-    Args:
-        job: The embeddings to compute.
-
     Raises:
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
-    options = job.options
-    title = f"embeddings of {job.network.name}"
-    resources = ComputeSettings(options.cache, title, options.num_workers)
+    resources = ComputeSettings(job.options.cache, f"embeddings of {job.network.name}", job.options.num_workers)
     with prefix_extraction():
         return require_readable(job.pictures, find(job.request, resources))
 

@@ -29,7 +29,7 @@ from headstart.output.markup import csv_text
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import format_number, print_table
 
-Performance = Literal["accuracy", "samples_to_criterion", "final"]
+Performance = Literal["accuracy", "samples_to_criterion"]
 
 # Settings that all runs share, that all sources of a target share, and that all targets of a source share.
 EVERYWHERE = (
@@ -55,7 +55,7 @@ def performances(
     Writes and prints a table of source, target, performance and warning. It is for the option `performances` of
     transferability and target-selection, and a table for audit. Runs of the same source and target with different
     orderings are joined; the performance is the mean over orderings. Runs are comparisons, or fine-tuning to the end
-    (the task target_accuracy), whose accuracies are also read from a ledger's folder.
+    (the task target_accuracy).
 
     The name of a source is its entry in the registry if the run has one, else that of its weights. This is a file
     without folder and ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. The name of a
@@ -64,8 +64,7 @@ def performances(
     Args:
         runs: Folder of a run, or a pattern such as 'runs/sources-*' for several; or a list of these.
         performance: `accuracy` is that on the validation set after `samples` samples. `samples_to_criterion` is the
-            sample limit less the mean of min(samples to criterion, limit), so that more is better. `final` is the
-            accuracy at the end of a run, after any number of samples.
+            sample limit less the mean of min(samples to criterion, limit), so that more is better.
         samples: Number of samples of `accuracy`. The last evaluation up to there counts. By default as many as all runs
             have fed.
         method: Method of the runs, for comparisons.
@@ -138,7 +137,6 @@ def _read_comparisons(
     titles = {
         "accuracy": f"accuracy of {method} after {at} samples",
         "samples_to_criterion": f"samples of {runs[0].curves.limit} that {method} left when it met the criterion",
-        "final": f"final accuracy of {method}",
     }
 
     results = [
@@ -147,10 +145,12 @@ def _read_comparisons(
             name_source(str(run.protocol["backbone"]), str(run.protocol["weights"]), _backbone(run).get("registry")),
             str(run.protocol["dataset"]),
             dict(zip(run.curves.orderings.tolist(), _values(run, performance, method, at), strict=True)),
-            common=_common_settings(run, performance, method),
-            of_source=_settings(run, OF_A_SOURCE),
-            of_target=_settings(run, OF_A_TARGET),
-            of_pair=run.settings,
+            {
+                "common": _common_settings(run, performance, method),
+                "source": _settings(run, OF_A_SOURCE),
+                "target": _settings(run, OF_A_TARGET),
+                "pair": run.settings,
+            },
             warnings=warnings_of([run], [method]),
         )
         for run in runs
@@ -181,7 +181,6 @@ def _values(run: Run, performance: Performance, method: str, at: int) -> Floats:
         return curves.limit - restricted(curves.samples_to_criterion()[0][row], curves.limit)
 
     seen = curves.samples_seen
-    at = int(seen[-1]) if performance == "final" else at
     if not seen[0] <= at <= seen[-1]:
         ended = f"{str(run.folder)!r} was evaluated from {seen[0]} to {seen[-1]} samples, where it ended"
         raise UserError(f"samples: {at} given, but {ended}; choose a number in between")
@@ -196,13 +195,9 @@ def _values(run: Run, performance: Performance, method: str, at: int) -> Floats:
 
 
 def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list[str]:
-    """Return warnings about different ends of runs, and about orderings that did not meet the criterion."""
-    ends = sorted({int(run.curves.samples_seen[-1]) for run in runs})
-    if performance == "final" and len(ends) > 1:
-        why = "one ends as soon as all of its methods have met the criterion in all orderings"
-        return [f"The runs ended after {ends[0]} to {ends[-1]} samples: {why}. --performance=accuracy needs none."]
-    if performance == "samples_to_criterion":
-        met = [run.curves.samples_to_criterion()[0][run.curves.methods.index(method)] for run in runs]
-        censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit
-        return [f"{censored} orderings did not meet the criterion by {limit} samples, and count as 0."] * bool(censored)
-    return []
+    """Return a warning about orderings that did not meet the criterion."""
+    if performance != "samples_to_criterion":
+        return []
+    met = [run.curves.samples_to_criterion()[0][run.curves.methods.index(method)] for run in runs]
+    censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit
+    return [f"{censored} orderings did not meet the criterion by {limit} samples, and count as 0."] * bool(censored)

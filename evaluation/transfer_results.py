@@ -1,7 +1,6 @@
-"""Results of sources on targets: read from runs of fine-tuning and ledgers, and grouped by source and target."""
+"""Results of sources on targets: read from runs of fine-tuning, and grouped by source and target."""
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path, PurePath
@@ -11,17 +10,13 @@ import numpy as np
 
 from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.protocol_differences import LISTED, flatten, show
-from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.networks.backbone_spec import ADDRESSES
 from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
 from headstart.output.errors import UserError, other_schema, reason_of
-from headstart.output.printable import say
 from headstart.output.version import TRAINING_SCHEMA
-from headstart.store.accuracy_traces import PhotoCounts, accuracies_of, only_classes
 from headstart.store.json_digest import read_sealed
-from headstart.store.ledger_file import DESCRIPTION
 
 TASK = "target_accuracy"
 RESULTS = "results.json"
@@ -41,51 +36,43 @@ Pair = tuple[str, str]
 PairedResults = dict[Pair, Floats]
 
 
+# What a message says where results differ in settings that they must share, by the kind of the settings.
+REMEDIES = {
+    "recipe": "give runs of one recipe",
+    "common": "only sources, targets and orderings may differ",
+    "source": "both are of the source {0.source}",
+    "target": "both are of the target {0.target}",
+    "pair": "both are of {0.source} on {0.target}",
+}
+
+
 @dataclass(frozen=True)
 class TransferResult:
     """Values that one source reached on one target, by ordering, and the settings that they depend on.
 
     Attributes:
-        folder: The run's folder or the ledger's.
+        folder: The run's folder.
         source: Name of the source.
         target: Name of the target.
         values: Values by the number of the ordering.
-        common: Settings that all results must share.
-        of_source: Settings that all results of the source must share.
-        of_target: Settings that all results of the target must share.
-        of_pair: Settings that all results of the source on the target must share.
+        settings: Settings by their kind, one of `REMEDIES`: those of the training and others that all results share,
+            and those that all results of the source, of the target or of both share.
         only_classes: The class that is predicted for all validation photos, by the orderings in which one is.
         warnings: Other warnings.
-        recipe: Settings of the training, by their paths, which all results must share.
     """
 
     folder: Path
     source: str
     target: str
     values: Mapping[int, float]
-    common: Mapping[str, Any]
-    of_source: Mapping[str, Any]
-    of_target: Mapping[str, Any]
-    of_pair: Mapping[str, Any]
+    settings: Mapping[str, Mapping[str, Any]]
     only_classes: Mapping[int, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
-    recipe: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def pair(self) -> Pair:
         """Source and target."""
         return self.source, self.target
-
-    @property
-    def settings(self) -> dict[str, Mapping[str, Any]]:
-        """The settings that others must share, by the end of the message where they do not."""
-        return {
-            "give runs of one recipe": {SHARE: self.common.get(SHARE), **self.recipe},
-            "only sources, targets and orderings may differ": self.common,
-            f"both are of the source {self.source}": self.of_source,
-            f"both are of the target {self.target}": self.of_target,
-            f"both are of {self.source} on {self.target}": self.of_pair,
-        }
 
     def __str__(self) -> str:
         """Return source, target and folder, as messages name them."""
@@ -124,7 +111,7 @@ def rename(results: Sequence[TransferResult], names: Mapping[str, str]) -> list[
 def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     """Group results by source and target, after checking that they differ in nothing else.
 
-    An ordering that is there twice, such as in a run and in a ledger, counts once.
+    An ordering that two runs have counts once.
 
     Returns:
         The values in the order of the orderings' numbers, by source and target.
@@ -132,7 +119,11 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     Raises:
         UserError: The results cannot be compared, or an ordering is there twice, with two values.
     """
-    groups = grouped((remedy, (result, its)) for result in results for remedy, its in result.settings.items())
+    groups = grouped(
+        (REMEDIES[kind].format(result), (result, settings))
+        for result in results
+        for kind, settings in result.settings.items()
+    )
     for remedy, members in groups.items():
         _require_same(members, remedy)
 
@@ -173,14 +164,12 @@ def pair_warnings(results: Sequence[TransferResult]) -> dict[Pair, list[str]]:
         orderings = {ordering for result in its for ordering in result.values}
         others = dict.fromkeys(warning for result in its for warning in result.warnings)
         # Where pixels have no classes, accuracies name no measure.
-        warnings[pair] = [*one_class_warnings(only, len(orderings), "measure" in its[0].common), *others]
+        warnings[pair] = [*one_class_warnings(only, len(orderings), "measure" in its[0].settings["common"]), *others]
     return warnings
 
 
 def task_of(folder: Path) -> str:
-    """Return the task of a run; a ledger counts as one of fine-tuning."""
-    if is_ledger(folder):
-        return TASK
+    """Return the task of a run."""
     if not (folder / RESULTS).is_file():
         return "comparison"
     return str(_read_document(folder).get("task", "comparison"))
@@ -196,7 +185,7 @@ def _read_document(folder: Path) -> dict[str, Any]:
 
 
 def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[list[TransferResult], str]:
-    """Read the accuracies that runs and ledgers hold.
+    """Read the accuracies of runs.
 
     Args:
         folders: Their folders.
@@ -208,49 +197,21 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
     Raises:
         UserError: There are several kinds, or none, or a file is damaged or cannot be read.
     """
-    results = [run for folder in folders for run in (_read_ledger(folder) if is_ledger(folder) else [_read(folder)])]
+    results = list(map(_read, folders))
     kinds = {_trained(result): result for result in reversed(results)}
     if trained is None and len(kinds) > 1:
         listed = " and ".join(f"of {kind} ({result})" for kind, result in sorted(kinds.items(), key=itemgetter(0)))
         raise UserError(f"trained: accuracies {listed} are given; choose by --trained")
     selected = [result for result in results if trained in (None, _trained(result))]
     if not selected:
-        present = f"; they are of {' and of '.join(sorted(kinds))}" if kinds else ""
-        raise UserError(f"runs: no accuracy{f' of {trained}' if trained else ''} is in what is given{present}")
-    return selected, f"{selected[0].common.get('measure', 'accuracy')}, {TITLES[_trained(selected[0])]}"
+        raise UserError(f"runs: no accuracy of {trained} is in what is given; they are of {' and of '.join(kinds)}")
+    measure = selected[0].settings["common"].get("measure", "accuracy")
+    return selected, f"{measure}, {TITLES[_trained(selected[0])]}"
 
 
 def _trained(result: TransferResult) -> str:
-    trained = str(result.recipe["trained"])
-    return "tail" if trained == "all" and result.of_source["trainable_from"] != WHOLE else trained
-
-
-def _result(
-    folder: Path,
-    names: Mapping[str, Any],
-    stream_key: Mapping[str, Any],
-    training: Mapping[str, Any],
-    values: Mapping[int, float],
-    only: Mapping[int, str],
-) -> TransferResult:
-    common = {
-        key: value for key, value in {**stream_key, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}
-    }
-
-    hyperparameters = common.pop("hyperparameters")
-    recipe = {**hyperparameters, "batch_size": common.pop("batch_size"), "trainer": common.pop("trainer")}
-    return TransferResult(
-        folder,
-        name_source(names["backbone"], names["weights"], names["registry"]),
-        names["dataset"],
-        values,
-        common=common,
-        of_source={key: stream_key.get(key) for key in OF_A_SOURCE},
-        of_target={key: stream_key.get(key) for key in OF_A_TARGET},
-        of_pair={},
-        only_classes=only,
-        recipe=recipe,
-    )
+    trained = str(result.settings["recipe"]["trained"])
+    return "tail" if trained == "all" and result.settings["source"]["trainable_from"] != WHOLE else trained
 
 
 def _read(folder: Path) -> TransferResult:
@@ -258,26 +219,27 @@ def _read(folder: Path) -> TransferResult:
     if document.get("schema") != TRAINING_SCHEMA:
         raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
 
-    stream, training, orderings = (document["key"][part] for part in ("stream", "method", "orderings"))
-    values = dict(zip(orderings, document["accuracies"], strict=True))
+    names, stream, orderings = document["protocol"], document["key"]["stream"], document["key"]["orderings"]
+    common = {
+        key: value
+        for key, value in {**stream, **document["key"]["method"]}.items()
+        if key not in {*OF_A_SOURCE, *OF_A_TARGET}
+    }
+    recipe = {SHARE: common.get(SHARE), **common.pop("hyperparameters")}
+    recipe |= {key: common.pop(key) for key in ("batch_size", "trainer")}
+    settings = {
+        "recipe": recipe,
+        "common": common,
+        "source": {key: stream.get(key) for key in OF_A_SOURCE},
+        "target": {key: stream.get(key) for key in OF_A_TARGET},
+    }
+
     classes = zip(orderings, document["only_classes"], strict=True)
-    only = {ordering: name for ordering, name in classes if name is not None}
-    return _result(folder, document["protocol"], stream, training, values, only)
-
-
-def _read_ledger(folder: Path) -> Iterator[TransferResult]:
-    with open_ledger(folder) as ledger:
-        for stream, stream_key in ledger.streams(TASK).items():
-            names, traces = stream_key.pop(DESCRIPTION), ledger.traces(stream)
-            if traces.damaged:
-                lost = f"{len(traces.damaged)} accuracies in the ledger {str(folder)!r}"
-                say(f"WARNING: {lost} are damaged, and left out; headstart train measures them again.", sys.stderr)
-            for method, training in ledger.methods(stream).items():
-                counts = {
-                    ordering: PhotoCounts.of_trace(numbers)
-                    for (key, ordering), numbers in traces.counts.items()
-                    if key == method
-                }
-                values = accuracies_of(counts, names, "validation")
-                only = only_classes(counts, names.get("classes", ()))
-                yield _result(folder, names, stream_key, training, values, only)
+    return TransferResult(
+        folder,
+        name_source(names["backbone"], names["weights"], names["registry"]),
+        names["dataset"],
+        dict(zip(orderings, document["accuracies"], strict=True)),
+        settings,
+        {ordering: name for ordering, name in classes if name is not None},
+    )

@@ -36,14 +36,7 @@ def test_imagenet_is_the_best_source_for_cats_and_dogs(tmp_path: Path) -> None:
     evaluate.main(["transferability", *options, f"--registry={registry}", f"--output={tmp_path / 'out'}"])
     document = json.loads((tmp_path / "out" / "transferability.json").read_text())
     assert document["targets"]["pets"]["photos"] == 2000
-    scores = document["scores"]["pets"]
-    assert list(scores) == ["mobilenet_v2_imagenet", "mobilenet_v2_birds", "mobilenet_v2_insects"]
+    of_imagenet, *others = document["scores"]["pets"].values()
     metrics = [metric for metric in document["metrics"] if metric != "num_classes"]
     assert len(metrics) == 11
-    for metric in metrics:
-        values = [cells[metric]["score"] for cells in scores.values()]
-        assert values[0] > max(values[1:]), metric
-        assert scores["mobilenet_v2_imagenet"][metric]["rank"] == 1
-    # The target's classes say nothing about the source.
-    assert {cells["num_classes"]["score"] for cells in scores.values()} == {2.0}
-    assert {cells["num_classes"]["rank"] for cells in scores.values()} == {None}
+    assert [name for name in metrics if of_imagenet[name]["score"] <= max(its[name]["score"] for its in others)] == []

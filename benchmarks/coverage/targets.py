@@ -51,7 +51,7 @@ class Population:
 
 def estimate(table: TransferTable) -> Values:
     """Return the mean rank's Kendall, that of the metric less it, and that of the metric given it, `[3, t]`."""
-    rankers = rank_sources(table, {})
+    rankers = rank_sources(table)
     mean_rank, metric = rankers.measured[:, :, KENDALL]
     return np.array([mean_rank, metric - mean_rank, given_mean_rank(table, rankers)[0]])
 

@@ -18,8 +18,6 @@ SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds"
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
 FORMATS = "a CSV file in UTF-8, or a Parquet file with the ending .parquet"
-# What some programs write between columns in place of commas.
-SEPARATORS = {";": "semicolons", "\t": "tabs"}
 # Mistakes of a kind that a message has.
 MOST_NAMED = 3
 
@@ -36,23 +34,15 @@ class Performances(NamedTuple):
     warnings: dict[tuple[str, str], str]
 
 
-def finite_number(text: str, name: str) -> float:
-    """Return the number in the column `name` of a file; a ValueError if it is not a finite number."""
+def number_of(text: str) -> float:
+    """Return the number that a text is; infinity where it is none."""
     try:
-        number = float(text)
+        return math.inf if "_" in text else float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or "_" in text:
-        raise ValueError(f"{name} is {text!r} and not a finite number")
-    return number
+        return math.inf
 
 
-def refuse(kind: str, entries: Sequence[str], hint: str = "", option: str = "table") -> None:
-    """Raise a UserError of one line with the first mistakes of a kind, if there are any."""
-    refuse_kinds({kind: entries}, hint, option)
-
-
-def refuse_kinds(mistakes: Mapping[str, Sequence[str]], hint: str = "", option: str = "table") -> None:
+def refuse(mistakes: Mapping[str, Sequence[str]], hint: str = "", option: str = "table") -> None:
     """Raise a UserError of one line with the first mistakes of all kinds that have any."""
     parts = []
     for kind, entries in mistakes.items():
@@ -71,7 +61,7 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         path: CSV or Parquet file.
 
     Raises:
-        UserError: The file cannot be read, has other separators, a column twice, or rows of another length.
+        UserError: The file cannot be read, has a column twice, or rows of another length.
     """
     try:
         if path.suffix == ".parquet":
@@ -88,13 +78,11 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); give {FORMATS}") from error
 
     header = lines[0][1] if lines else []
-    if len(header) == 1 and (others := [name for mark, name in SEPARATORS.items() if mark in header[0]]):
-        raise UserError(f"{option}: {str(path)!r} has {others[0]} between its columns; write commas")
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
         raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
     torn = [f"row {line} has {len(row)} fields" for line, row in lines if len(row) != len(header)]
-    refuse(f"rows without the {len(header)} fields of the first", torn, option=option)
+    refuse({f"rows without the {len(header)} fields of the first": torn}, option=option)
     return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=object)
 
 
@@ -130,16 +118,17 @@ def read_performances(path: str | None, sources: Collection[str], targets: Colle
     wrong = []
     for row, cells in frame[frame["source"].isin(sources) & frame["target"].isin(targets)].iterrows():
         source, target, text = (str(cells[name]) for name in PERFORMANCE_COLUMNS)
-        try:
-            if (source, target) in performances.values:
-                raise ValueError(f"source {source!r} on target {target!r} once more")
-            performances.values[source, target] = finite_number(text, "performance")
-        except ValueError as error:
-            wrong.append(f"row {row}, {error}")
+        number = number_of(text)
+        if (source, target) in performances.values:
+            wrong.append(f"row {row}, source {source!r} on target {target!r} once more")
+        elif math.isfinite(number):
+            performances.values[source, target] = number
+        else:
+            wrong.append(f"row {row}, performance is {text!r} and not a finite number")
         if cells.get(WARNING):
             performances.warnings[source, target] = str(cells[WARNING])
 
-    refuse("wrong entries", wrong, option="performances")
+    refuse({"wrong entries": wrong}, option="performances")
     if not performances.values:
         raise UserError(
             f"performances: {path!r} has no pair of the sources {', '.join(sources)} "

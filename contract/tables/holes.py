@@ -13,31 +13,26 @@ MOST_TRIED = 2**23
 MOST_NAMED = 5
 
 
-def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
+def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags] | None:
     """Find the largest part of a table without holes, by its cells, with two sources and two targets if possible.
 
-    Of parts with as many cells the one with more targets is taken. All subsets of the targets with holes are tried, or
-    of the sources with holes where these are fewer. If there are too many subsets, the source or target with the
-    largest share of holes is left out until there are none. This may leave less than the largest part.
+    All subsets of the targets with holes are tried, or of the sources with holes where these are fewer. Of parts with
+    as many cells the one with more targets is taken.
 
     Args:
         holes: Which cells are missing, `[n, t]`.
         counted: Which cells count, `[n, t]`.
 
     Returns:
-        Which sources `[n]` and which targets `[t]` are in that part.
+        Which sources `[n]` and which targets `[t]` are in that part; None if there are too many subsets.
     """
-    if not is_exact(holes):
-        return _drop_worst(holes)
-    by_target = holes.any(axis=0).sum() <= holes.any(axis=1).sum()
-    lines, across = _best_lines(holes.T, counted.T, True) if by_target else _best_lines(holes, counted, False)
-    return (across, lines) if by_target else (lines, across)
-
-
-def is_exact(holes: Flags) -> bool:
-    """Return whether `largest_complete` tries all parts."""
-    fewest = int(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()))
-    return bool(2**fewest * max(holes.shape) <= MOST_TRIED)
+    with_holes = holes.any(axis=1).sum(), holes.any(axis=0).sum()
+    if 2 ** int(min(with_holes)) * max(holes.shape) > MOST_TRIED:
+        return None
+    if with_holes[0] < with_holes[1]:
+        return _best_lines(holes, counted, False)
+    targets, sources = _best_lines(holes.T, counted.T, True)
+    return sources, targets
 
 
 def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, Flags]:
@@ -61,18 +56,6 @@ def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, 
     return kept_lines[best], kept_across[best]
 
 
-def _drop_worst(holes: Flags) -> tuple[Flags, Flags]:
-    """Leave out the source or target with the largest share of holes, one after the other, until there are none."""
-    sources, targets = (np.ones(size, dtype=np.bool_) for size in holes.shape)
-    while (left := holes & sources[:, None] & targets).any():
-        by_source, by_target = left.sum(axis=1) / targets.sum(), left.sum(axis=0) / sources.sum()
-        if by_source.max() > by_target.max():
-            sources[by_source.argmax()] = False
-        else:
-            targets[by_target.argmax()] = False
-    return sources, targets
-
-
 def usable(table: TransferTable) -> tuple[Flags, Flags]:
     """Return which sources `[n]` have a cell, and which targets `[t]` have two, so that there is something to rank."""
     targets = np.asarray(table.known.sum(axis=0) > 1)
@@ -83,16 +66,16 @@ def keep_complete(table: TransferTable) -> tuple[TransferTable, str]:
     """Return the largest part without holes, and a sentence that says what is left out.
 
     Raises:
-        UserError: The part has fewer than two sources.
+        UserError: The part has fewer than two sources, or there are too many holes to find it.
     """
-    sources, targets = largest_complete(table.holes, table.known)
-    if sources.sum() < 2 or not targets.any():
+    largest = largest_complete(table.holes, table.known)
+    if largest is None:
+        raise UserError("missing: too many sources and targets have holes to find the rest; take --missing=pairwise")
+    part = table.part(*largest)
+    if len(part.sources) < 2 or not part.targets:
         raise UserError("missing: no two sources are complete on a target; take --missing=pairwise")
-    part = table.part(sources, targets)
-    which = "The largest part without holes is used"
-    if not is_exact(table.holes):
-        which = "A part without holes is used, from which sources and targets with the most holes were left out in turn"
-    return part, f"{which}: {_remaining(table, part)}, {part.known.sum():,} of {table.known.sum():,} known cells."
+    remaining = f"{_remaining(table, part)}, {part.known.sum():,} of {table.known.sum():,} known cells"
+    return part, f"The largest part without holes is used: {remaining}."
 
 
 def describe_holes(table: TransferTable, part: TransferTable) -> str:
@@ -116,12 +99,12 @@ def _remaining(table: TransferTable, part: TransferTable) -> str:
     parts = []
     for kind, names, kept in (("sources", table.sources, part.sources), ("targets", table.targets, part.targets)):
         dropped = sorted(set(names) - set(kept), key=names.index)
-        without = f" (without {name_some(dropped, MOST_NAMED)})" if dropped else ""
+        without = f" (without {name_some(dropped)})" if dropped else ""
         parts.append(f"{len(kept):,} of {len(names):,} {kind}{without}")
     return " and ".join(parts)
 
 
-def name_some(names: list[str], most: int) -> str:
+def name_some(names: list[str]) -> str:
     """List the first names in quotes, and say how many more there are."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(map(repr, names[:most]))}{more}"
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(map(repr, names[:MOST_NAMED]))}{more}"

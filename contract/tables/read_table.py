@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from headstart.contract.tables.csv_tables import MOST_NAMED, refuse, refuse_kinds
+from headstart.contract.tables.csv_tables import refuse
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
 from headstart.contract.tables.rows import Missing, TableLayout, read_rows
 from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
-from headstart.metrics.arrays import Flags, Floats, Indices
+from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.store.json_digest import digest_of
@@ -62,8 +62,10 @@ def read_table(
     require_size([*filter(None, metrics)], sources, minimum, {})
     _refuse_double(rows)
 
+    measured = rows.dropna(subset="performance").drop_duplicates(KEY[1:])
+    performances = _array(measured.set_index(KEY[1:])["performance"], sources, targets)
+    scores = _array(rows.set_index(KEY)["score"], metrics, sources, targets)
     own = _own_targets(origins, sources, targets) & layout.exclude_target
-    scores, performances = _arrays(rows, (metrics, sources, targets))
 
     left_out = _lacking_sources(metrics, sources, scores, minimum)
     kept = [index for index, name in enumerate(metrics) if name not in left_out]
@@ -111,7 +113,7 @@ def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     is_own = (rows["target"] == rows["source"]) | (rows["target"] == rows["own"])
     targets = rows["target"].drop_duplicates()
     lost = targets[~targets.isin(rows["target"][~is_own])].tolist()
-    note = f"Left out: targets from which all sources come: {name_some(lost, MOST_NAMED)}."
+    note = f"Left out: targets from which all sources come: {name_some(lost)}."
     return rows[~is_own], [note] * bool(lost)
 
 
@@ -120,14 +122,15 @@ def _out_of_range(rows: pd.DataFrame) -> list[str]:
     measured = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
     for most in (1, 100):
         outside = measured[(measured["performance"] < 0) | (measured["performance"] > most * (1 + ROUNDING))]
+        if outside.empty:
+            return []
         if len(outside) < len(measured) / 2:
-            named = [
-                f"{row.performance:g} on row {row.row} (source {row.source!r}, target {row.target!r})"
-                for row in outside[:MOST_NAMED].itertuples()
+            first = outside.iloc[0]
+            where = f"{first['performance']:g} on row {first['row']} {_cell('', first['source'], first['target'])}"
+            return [
+                f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are, such as {where}. "
+                "If they mean a missing one, give missing_value."
             ]
-            more = f" and {len(outside) - MOST_NAMED:,} more" if len(outside) > MOST_NAMED else ""
-            warning = f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are: "
-            return [f"{warning}{'; '.join(named)}{more}. If they mean a missing one, give missing_value."] * bool(named)
     return []
 
 
@@ -136,14 +139,14 @@ def _refuse_double(rows: pd.DataFrame) -> None:
     double = rows[rows.duplicated(KEY, keep=False)].groupby(KEY, sort=False)["row"].agg(", ".join)
     # A row of a wide table has a cell for each metric.
     cells = {(*key[1:], its): f"{_cell(*key)} on rows {its}" for key, its in double.items()}
-    refuse("cells given more than once", list(cells.values()), "; keep one row of each")
+    refuse({"cells given more than once": list(cells.values())}, "; keep one row of each")
 
     different = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
     different = different[different.duplicated(["source", "target"], keep=False)]
     said = different["performance"].astype(str) + " on row " + different["row"]
     pairs = said.groupby([different["source"], different["target"]], sort=False).agg(" and ".join)
     contradicting = [f"{_cell('', *pair)} has {values}" for pair, values in pairs.items()]
-    refuse("contradicting performances", contradicting)
+    refuse({"contradicting performances": contradicting})
 
 
 def _cell(metric: str, source: str, target: str) -> str:
@@ -153,29 +156,15 @@ def _cell(metric: str, source: str, target: str) -> str:
 
 def _own_targets(origins: pd.DataFrame, sources: Sequence[str], targets: Sequence[str]) -> Flags:
     """Return which sources are the target itself or come from it, `[n, t]`."""
-    own = np.array(sources, dtype=object)[:, None] == np.array(targets, dtype=object)
-    source, target = _positions(origins["source"], sources), _positions(origins["own"], targets)
-    both = (source >= 0) & (target >= 0)
-    own[source[both], target[both]] = True
-    return np.asarray(own, dtype=np.bool_)
+    pairs = pd.MultiIndex.from_product([sources, targets])
+    own = pairs.isin(pd.MultiIndex.from_frame(origins)) | (pairs.get_level_values(0) == pairs.get_level_values(1))
+    return np.asarray(own, dtype=np.bool_).reshape(len(sources), len(targets))
 
 
-def _positions(names: pd.Series[str], among: Sequence[str]) -> Indices:
-    """Return the index of each name among others, -1 where it is none of them."""
-    return np.asarray(pd.Index(among, dtype=names.dtype).get_indexer(names))
-
-
-def _arrays(rows: pd.DataFrame, names: tuple[Sequence[str], ...]) -> tuple[Floats, Floats]:
-    """Return scores `[m, n, t]` and performances `[n, t]`, NaN where they are missing."""
-    at = tuple(_positions(rows[axis], its) for axis, its in zip(KEY, names, strict=True))
-    scores, performances = (
-        np.full([len(its) for its in names], np.nan),
-        np.full([len(its) for its in names[1:]], np.nan),
-    )
-    scores[at] = rows["score"]
-    is_known = rows["performance"].notna().to_numpy()
-    performances[at[1][is_known], at[2][is_known]] = rows["performance"][is_known]
-    return scores, performances
+def _array(values: pd.Series[float], *names: Sequence[str]) -> Floats:
+    """Return values by names as an array with an axis for each kind of name, NaN where they are missing."""
+    cells = values.reindex(pd.MultiIndex.from_product(names))
+    return cells.to_numpy(dtype=np.float64).reshape([len(axis) for axis in names])
 
 
 def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Floats, minimum: int) -> dict[str, str]:
@@ -183,7 +172,7 @@ def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Flo
     scored = np.isfinite(scores).any(axis=2)
     lacking = ~scored & (scored.sum(axis=0) > (len(metrics) - 1) / 2)
     reasons = {
-        name: f"no score of {name_some([sources[i] for i in np.flatnonzero(its).tolist()], 1)}"
+        name: f"no score of {name_some([sources[i] for i in np.flatnonzero(its).tolist()])}"
         for name, its in zip(metrics, lacking, strict=True)
         if its.any()
     }
@@ -199,7 +188,7 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(alone).tolist()]
     hint = ", or choose metrics that have them" if gaps and metrics[0] else ""
     mistakes = {"missing cells": gaps, "missing performances": unknown}
-    refuse_kinds(mistakes, f"; complete them{hint}, or choose --missing=complete|pairwise")
+    refuse(mistakes, f"; complete them{hint}, or choose --missing=complete|pairwise")
 
 
 def _warnings(rows: pd.DataFrame) -> list[str]:
@@ -236,7 +225,7 @@ def without_holes(table: TransferTable, missing: Missing, minimum: int) -> Trans
     if kept.holes.any():
         notes.append(describe_holes(table, kept))
     elif idle := sorted(set(part.sources + part.targets) - set(kept.sources + kept.targets)):
-        notes.append(f"Left out, as there is nothing to rank: {name_some(idle, MOST_NAMED)}.")
+        notes.append(f"Left out, as there is nothing to rank: {name_some(idle)}.")
 
     lowest = zip(kept.targets, kept.performances.min(axis=0), strict=True)
     if negative := [name for name, low in lowest if low < 0]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from headstart.contract.tables.csv_tables import finite_number, read_frame, refuse
+from headstart.contract.tables.csv_tables import number_of, read_frame, refuse
 from headstart.contract.tables.table import is_metric
 from headstart.metrics.arrays import Flags
 from headstart.output.errors import UserError
@@ -168,7 +168,7 @@ def _refuse_empty(rows: pd.DataFrame, frame: pd.DataFrame, columns: Mapping[str,
     for plain in ("metric", "source", "target"):
         lacks = (frame[columns.get(plain, [])] == "").any(axis=1)
         empty += [f"row {row}, {plain} is empty" for row in rows["row"][lacks]]
-    refuse("wrong entries", empty)
+    refuse({"wrong entries": empty})
 
 
 def _choose(rows: pd.DataFrame, chosen: Sequence[str] | None) -> pd.DataFrame:
@@ -199,14 +199,10 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with numbers in place of the texts of scores and performances."""
     numbers, wrong = {}, []
     for name in ("score", "performance"):
-        values = np.full(len(rows), np.nan)
-        for position, (row, text) in enumerate(zip(rows["row"].tolist(), rows[name].tolist(), strict=True)):
-            if text.lower() not in MISSING:
-                try:
-                    values[position] = finite_number(text, name)
-                except ValueError as error:
-                    wrong.append(f"row {row}, {error}")
-        numbers[name] = values
+        texts = rows[name].where(~rows[name].str.lower().isin(MISSING), "nan")
+        numbers[name] = texts.map(number_of).astype(np.float64)
+        mistaken = np.isinf(numbers[name])
+        wrong += (rows["row"] + f", {name} is " + texts.map(repr) + " and not a finite number")[mistaken].tolist()
     # A row of a wide table has its performance once for each metric.
-    refuse("wrong entries", [*dict.fromkeys(wrong)])
+    refuse({"wrong entries": [*dict.fromkeys(f"row {text}" for text in wrong)]})
     return rows.assign(**numbers)

@@ -1,1 +1,1 @@
-"""Return whether transferability scores predict performances better than a fixed order of the models."""
+"""Do transferability scores predict performances better than a fixed order of the models?"""

@@ -1,16 +1,14 @@
 """`headstart audit`: whether scores predict performances better than a fixed order of the models."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.findings import audit_table, csv_tables, effects_of_holes
-from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
+from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import markdown_text, print_audit
 from headstart.evaluation.table_results import TableResults
 from headstart.output.errors import UserError
-from headstart.output.files import digest_file
 from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
@@ -19,20 +17,17 @@ JSON, REPORT, *_ = FILES = ("audit.json", "report.md", "rankers.csv", "left_out.
 
 def audit(
     table: str | dict[str, str],
-    facts: str | None = None,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate how well one fixed ranking of the models predicts a table of performances, and what metrics add to it.
 
-    Ranks the sources of each target by their mean rank on the other targets, by `facts`, and by every metric. Writes
+    Ranks the sources of each target by their mean rank on the other targets, and by every metric. Writes
     audit.json, report.md, three CSV tables and the figures, and prints the report.
 
     Args:
         table: CSV or Parquet file as for `stability`, or '{birds: birds.csv, cars: cars.csv}'. The columns source,
             target and performance suffice.
-        facts: CSV file of facts about the sources. It has the column source, and parameters, accuracy (on the training
-            task of the source) or both.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         **options: Options of `TableResults`.
 
@@ -44,21 +39,18 @@ def audit(
     cells = results.table
     if len(cells.targets) < 2:
         raise UserError(f"table: {cells.targets[0]!r} is the only target; two or more are compared")
-    varying, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
-    require_distinct(cells, varying)
-
-    facts_digest = digest_file(Path(facts)) if facts else None
-    results.check_settings(results.reading, {"facts/sha256": facts_digest})
+    if MEAN_RANK in cells.metrics:
+        raise UserError(f"table: the audit has a ranker {MEAN_RANK} of its own; rename that metric, or leave it out")
+    results.check_settings(results.reading)
 
     document = {
         **results.reading,
-        **audit_table(cells, varying),
+        **audit_table(cells),
         "holes": effects_of_holes(results.whole),
-        "left_out": cells.left_out | constant,
+        "left_out": cells.left_out,
         "notes": cells.notes,
         "ignored_columns": cells.ignored_columns,
         **results.origin,
-        "facts": {"path": facts, "sha256": facts_digest},
         "seconds": time.perf_counter() - start,
     }
     tables = csv_tables(document)

@@ -7,9 +7,8 @@ import numpy as np
 
 from headstart.contract.tables.holes import largest_complete, usable
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize
+from headstart.evaluation.audit.rankers import rank_sources, summarize
 from headstart.evaluation.estimates import few_targets, mean_over_targets
-from headstart.metrics.arrays import Flags
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
 from headstart.metrics.sample_efficiency.scores import finite
@@ -20,17 +19,9 @@ from headstart.output.progress import track
 MOST_LEFT_OUT = 200_000
 
 
-def audit_table(table: TransferTable, facts: Facts) -> dict[str, Any]:
-    """Audit a table.
-
-    Args:
-        table: Scores and performances.
-        facts: Facts about its sources.
-
-    Returns:
-        The part of `audit.json` that the table decides, with None for undefined values.
-    """
-    rankers = rank_sources(table, facts)
+def audit_table(table: TransferTable) -> dict[str, Any]:
+    """Return the part of `audit.json` that a table decides, with None for undefined values."""
+    rankers = rank_sources(table)
     is_small = rankers.scores.size <= MOST_LEFT_OUT
     size = f"{len(table.sources)} sources are too many for an audit of {len(table.targets)} targets and "
     too_many = f"No leave one model out: {size}{len(rankers.names)} rankers."
@@ -39,20 +30,19 @@ def audit_table(table: TransferTable, facts: Facts) -> dict[str, Any]:
         "sources": table.sources,
         "targets": table.targets,
         **summarize(table, rankers),
-        "leave_one_model_out": _leave_one_out(table, facts) if is_small else {},
+        "leave_one_model_out": _leave_one_out(table) if is_small else {},
         "ranks": _dispersion(table),
         "not_computed": [*few_targets(len(table.targets)), *[too_many] * (not is_small)],
     }
 
 
-def _leave_one_out(table: TransferTable, facts: Facts) -> dict[str, Any]:
+def _leave_one_out(table: TransferTable) -> dict[str, Any]:
     """Return the mean over targets by ranker, measure and the source that is left out."""
     means: dict[str, Any] = {}
     all_targets = np.ones(len(table.targets), dtype=np.bool_)
     for index, model in enumerate(track(table.sources, "leave one model out", "models")):
         others = np.arange(len(table.sources)) != index
-        rest = {name: np.array(values)[others].tolist() for name, values in facts.items()}
-        rankers = rank_sources(table.part(others, all_targets), rest)
+        rankers = rank_sources(table.part(others, all_targets))
         over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
         for name, values in zip(rankers.names, over_targets, strict=True):
             for measure, value in zip(MEASURES, values, strict=True):
@@ -121,21 +111,20 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
     holes = table.holes
     if not holes.any():
         return {}
-    parts: dict[str, tuple[Flags, Flags]] = {
+    parts = {
         "each target's own sources": usable(table),
         "part without holes": largest_complete(holes, table.known),
         "sources that all targets have": (np.asarray(~holes.any(axis=1)), np.ones(len(table.targets), dtype=np.bool_)),
     }
 
     described: dict[str, Any] = {}
-    seen = set()
-    for name, (sources, targets) in parts.items():
-        names = *sources, None, *targets
-        if min(sources.sum(), targets.sum()) < 2 or names in seen:
+    seen = list[tuple[list[str], list[str]]]()
+    for name, kept in parts.items():
+        part = table.part(*kept) if kept else None
+        if part is None or min(len(part.sources), len(part.targets)) < 2 or (part.sources, part.targets) in seen:
             continue
-        seen.add(names)
-        part = table.part(sources, targets)
-        summaries = summarize(part, rank_sources(part, {}))["rankers"]
+        seen.append((part.sources, part.targets))
+        summaries = summarize(part, rank_sources(part))["rankers"]
         described[name] = {
             "sources": len(part.sources),
             "targets": len(part.targets),

@@ -1,13 +1,11 @@
-"""The rankers of an audit, such as the mean rank, facts about sources and metrics, and how well they predict."""
+"""The rankers of an audit, the mean rank and the metrics, and how well they predict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headstart.contract.tables.csv_tables import finite_number, read_frame
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import by_measure, over_targets
 from headstart.metrics.arrays import Floats
@@ -20,61 +18,12 @@ from headstart.metrics.ranking.static_orders import (
     partial_kendall,
     performance_ranks,
 )
-from headstart.output.errors import UserError
 from headstart.output.progress import track
 
-# Columns of numbers that rank the sources, with the names of the rankers.
-NUMBERS = {"parameters": "parameters", "accuracy": "source_accuracy"}
-
 MEAN_RANK = "mean_rank"
-SAME_FOR_ALL = "the same for all sources"
 # Resamples of the targets in which the mean rank is measured again, and fewer for tables of more cells than `LARGE`:
 # 50 estimate a standard error within a tenth of it, and 500 sources on 100 targets take 0.2 s each.
 RESAMPLES, FEWER, LARGE = 200, 50, 10_000
-
-
-# Numbers about the sources of a table, in their order, by the name of the ranker; higher ones rank first.
-Facts = Mapping[str, Sequence[float]]
-
-
-def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
-    """Read facts about the sources.
-
-    Args:
-        path: CSV file with the column `source`, and `parameters`, `accuracy` or both; other columns and other sources
-            do not count.
-        sources: Names of the sources.
-
-    Returns:
-        The facts; none without a file.
-
-    Raises:
-        UserError: The file cannot be read, has a wrong entry or a source twice, or does not have all sources.
-    """
-    if path is None:
-        return {}
-    frame = read_frame("facts", path)
-    columns = [name for name in NUMBERS if name in frame.columns]
-    if "source" not in frame.columns or not columns:
-        listed = ", ".join(map(repr, frame.columns)) or "nothing"
-        raise UserError(f"facts: a column source and {' or '.join(NUMBERS)} are needed; the first line has {listed}")
-
-    frame = frame[frame["source"].isin(sources)]
-    if twice := frame.index[frame["source"].duplicated()].tolist():
-        raise UserError(f"facts: row {twice[0]}: source {frame['source'][twice[0]]!r} once more")
-    if missing := sorted(set(sources) - set(frame["source"]), key=sources.index):
-        raise UserError(f"facts: nothing of {', '.join(map(repr, missing))}; all sources of the table are needed")
-
-    ordered = frame.assign(row=frame.index).set_index("source").loc[list(sources)]
-    try:
-        return {
-            NUMBERS[name]: [
-                finite_number(text, f"row {row}: {name}") for row, text in ordered[["row", name]].to_numpy()
-            ]
-            for name in columns
-        }
-    except ValueError as error:
-        raise UserError(f"facts: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -82,7 +31,7 @@ class Rankers:
     """Rankers of the sources of a table.
 
     Attributes:
-        names: Names of the r rankers: the mean rank, those of the facts, the metrics of the table.
+        names: Names of the r rankers: the mean rank and the metrics of the table.
         scores: Scores, higher being better, `[r, n, t]`; NaN for a target's own source where that has no mean rank.
         measured: How well each predicts the performances by every measure, `[r, t, e]`, NaN where undefined.
     """
@@ -92,19 +41,11 @@ class Rankers:
     measured: Floats
 
 
-def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
-    """Rank the sources of each target by the mean rank on other targets, every fact and every metric.
-
-    Args:
-        table: Scores and performances.
-        facts: Facts about the sources of the table.
-    """
+def rank_sources(table: TransferTable) -> Rankers:
+    """Rank the sources of each target by their mean rank on other targets, and by every metric."""
     elsewhere = -mean_ranks_elsewhere(comparable_ranks(table))
-    shape = len(facts), *elsewhere.shape
-    static = np.broadcast_to(np.array(list(facts.values())).reshape(*shape[:2], 1), shape)
-    scores = np.concatenate([elsewhere[None], static, table.scores])
-    measured = measure_targets(scores, table.performances, table.known)
-    return Rankers([MEAN_RANK, *facts, *table.metrics], scores, measured)
+    scores = np.concatenate([elsewhere[None], table.scores])
+    return Rankers([MEAN_RANK, *table.metrics], scores, measure_targets(scores, table.performances, table.known))
 
 
 def comparable_ranks(table: TransferTable) -> Floats:
@@ -151,22 +92,6 @@ def given_mean_rank(table: TransferTable, rankers: Rankers) -> Floats:
             performances = table.performances[known, target]
             correlations[:, target] = [partial_kendall(scores, performances, elsewhere) for scores in others]
     return correlations
-
-
-def require_distinct(table: TransferTable, facts: Facts) -> None:
-    """Raise a UserError if a metric has the name of one of the audit's own rankers."""
-    double = [name for name in (MEAN_RANK, *facts) if name in table.metrics]
-    if double:
-        raise UserError(
-            f"table: {', '.join(double)} is a metric of the table, and also the name of one of the audit's own "
-            "rankers; rename it, or leave it out by metrics"
-        )
-
-
-def varying_facts(facts: Facts) -> tuple[Facts, dict[str, str]]:
-    """Leave out numbers that are the same for all sources; return the others, and the reasons by name."""
-    left_out = {name: SAME_FOR_ALL for name, values in facts.items() if len(set(values)) < 2}
-    return {name: values for name, values in facts.items() if name not in left_out}, left_out
 
 
 def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
@@ -218,8 +143,8 @@ def _best(table: TransferTable, measured: Mapping[str, Floats], index: int) -> d
     if not table.metrics:
         return {"metrics": [], "tied": [], "not_compared": {}}
     values = np.stack([measured[metric][:, index] for metric in table.metrics])
-    result, known = find_best(values), np.isfinite(values)
-    lacking = zip(table.metrics, known.any(axis=0) & ~known, strict=True)
+    result, is_defined = find_best(values), np.isfinite(values)
+    lacking = zip(table.metrics, is_defined.any(axis=0) & ~is_defined, strict=True)
     return {
         "metrics": [name for name, best in zip(table.metrics, result.best, strict=True) if best],
         "tied": [name for name, tied in zip(table.metrics, result.tied, strict=True) if tied],

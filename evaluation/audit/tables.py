@@ -12,11 +12,11 @@ from headstart.output.markup import escape_markdown
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import format_number, markdown_report, print_table
 
-# Rankers that do not depend on the target; a table may have metrics of the catalogue with the names of facts, too.
+# Rankers that do not depend on the target: the mean rank, and baselines of the catalogue that a table may have.
 STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}
 MOST_PRINTED = 30
 NO_DIFFERENCE = "not significantly different from"
-# Marks of metrics, as in papers; the mean rank and facts are not among those that are compared.
+# Marks of metrics, as in papers; the mean rank is not among those that are compared.
 BEST, TIED = " *", " ~"
 MARKS = "*: the best metric; ~: not significantly different from it (paired tests of all pairs, Holm-adjusted, 5 %)"
 OVER_TARGETS = f"mean over targets, {INTERVAL}; where the mean rank is in it, with a bootstrap's standard error"
@@ -28,10 +28,8 @@ Escape = Callable[[str], str]
 
 def ranker_titles(document: Document) -> dict[str, str]:
     """Return the titles of the rankers by their names."""
-    names = list(document["rankers"])
-    static = names[: len(names) - len(document["metrics"])]
-    metrics = zip(document["metrics"], metric_titles(document["metrics"]), strict=True)
-    return {**{name: STATIC[name] for name in static}, **dict(metrics)}
+    metrics = document["metrics"]
+    return {MEAN_RANK: STATIC[MEAN_RANK], **dict(zip(metrics, metric_titles(metrics), strict=True))}
 
 
 def print_audit(document: Document) -> None:
@@ -120,10 +118,9 @@ def _left_out_table(left_out: Document, titles: Mapping[str, str], escape: Escap
 
 
 def _hole_rows(effects: Document, titles: Mapping[str, str]) -> Cells:
-    names = list(next(iter(effects.values()))["rankers"])
-    rows = [["kept", "sources", "targets", *(titles.get(name, name) for name in names)]]
+    rows = [["kept", "sources", "targets", *titles.values()]]
     for kept, part in effects.items():
-        means = [with_interval(part["rankers"][name]) for name in names]
+        means = [with_interval(part["rankers"][name]) for name in titles]
         rows.append([kept, f"{part['sources']:,}", f"{part['targets']:,}", *means])
     return rows
 

@@ -1,8 +1,7 @@
 """The register of published tables: where each is, how it is read, which figures are expected of it, and its files."""
 
 import ast
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,15 +31,12 @@ class PublishedFile:
     Attributes:
         name: Its name here.
         url: Its address.
-        sha256: SHA-256 of the version in the register, with line feeds as line ends, hexadecimal. For a file of Python
-            code, it is that of the CSV file made of it. Empty for a file that grows.
         variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
             source.
     """
 
     name: str
     url: str
-    sha256: str = ""
     variable: str = ""
 
 
@@ -76,29 +72,24 @@ class PublishedTable:
 TABLES = TypeAdapter(dict[str, PublishedTable]).validate_python(yaml.safe_load(REGISTER.read_text(encoding="utf-8")))
 
 
-def find_files(table: PublishedTable, local: Sequence[Path]) -> dict[str, Path]:
+def find_files(table: PublishedTable, local: Path | None) -> dict[str, Path]:
     """Return the files of a table by their names: local copies, or downloads that are kept in the cache folder.
 
     Args:
         table: The table.
-        local: Local copies: files in the order of the table's, or one folder with files of these names in it or below.
+        local: Local copy: its only file, or a folder with files of these names in it or below.
 
     Raises:
         UserError: A file is missing, or cannot be fetched.
     """
-    if not local:
+    if local is None:
         return {file.name: _fetch(file) for file in table.files}
-    if len(local) == 1 and local[0].is_dir():
-        return {file.name: _find(local[0], file.name) for file in table.files}
-    if len(local) != len(table.files):
+    if local.is_dir():
+        return {file.name: _find(local, file.name) for file in table.files}
+    if len(table.files) > 1 or not local.is_file():
         names = ", ".join(file.name for file in table.files)
-        raise UserError(f"file: {len(local)} given; this table has {len(table.files)}: {names}")
-    for path in local:
-        if not path.is_file():
-            raise UserError(
-                f"file: {str(path)!r} is no file; give a local copy, or leave the option out to download it"
-            )
-    return {file.name: path for file, path in zip(table.files, local, strict=True)}
+        raise UserError(f"file: {str(local)!r} is no copy of the table; give a folder with {names}")
+    return {table.file.name: local}
 
 
 def _find(folder: Path, name: str) -> Path:
@@ -114,21 +105,11 @@ def _fetch(file: PublishedFile) -> Path:
     folder = cache_folder() / FOLDER / Path(file.name).stem
 
     def fill(partial: Path) -> Path:
-        # Another version is no error; `other_version` warns of it.
         download(file.url, partial / f"table{suffix}", None, "give a local copy by --file")
         return partial
 
     fetch_once(folder, fill)
     return folder / f"table{suffix}"
-
-
-def other_version(file: PublishedFile, path: Path) -> str:
-    """Return a warning if a file is not the version in the register. Empty if it is, or if no version is known."""
-    # Line ends differ between copies.
-    digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
-    if not file.sha256 or digest == file.sha256:
-        return ""
-    return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
 
 
 def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:

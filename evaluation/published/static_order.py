@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from headstart.evaluation.audit.figures import plot_summary
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import OVER_TARGETS, ranker_titles
 from headstart.evaluation.estimates import with_interval
@@ -99,12 +100,7 @@ def plot_static_order(documents: Mapping[str, Document]) -> Figure:
     figure = Figure(figsize=(7.5, 1.4 + 0.3 * len(ordered)), layout="constrained")
     axes = figure.subplots()
     for line, name in enumerate(ordered):
-        summary = summaries[name]
-        values = [value for value in summary["per_target"].values() if value is not None]
-        axes.plot(values, [line] * len(values), "o", color=INK, alpha=0.25, markersize=4, markeredgewidth=0)
-        if summary["ci95"][0] is not None:
-            axes.plot(summary["ci95"], [line, line], color=ALARM, linewidth=2.2, solid_capstyle="butt")
-        axes.plot([summary["mean"]], [line], "D", color=ALARM, markersize=6)
+        plot_summary(axes, line, summaries[name], ALARM)
 
     sizes = [f"{len(documents[name]['sources'])} × {len(documents[name]['targets'])}" for name in ordered]
     labels = [f"{name} ({size})" for name, size in zip(titles(ordered), sizes, strict=True)]

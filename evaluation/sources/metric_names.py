@@ -5,14 +5,13 @@ import inspect
 import json
 import re
 import sys
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from typing import Any, get_type_hints
 
-import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from headstart.evaluation.sources.scores import Metrics
@@ -124,9 +123,9 @@ def _import_metric(path: str, options: Mapping[str, Any]) -> TransferabilityMetr
             f"metrics: {path} cannot be imported ({_describe(error)}); name a function of a module in this folder"
         ) from error
 
-    named = [each for each in signature.parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    required = [each.name for each in named if each.default is each.empty and each.name not in options]
-    data = tuple(each.name for each in named if each.name in ARGUMENTS or each.name in required)
+    parameters = [it for it in signature.parameters.values() if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
+    required = [it.name for it in parameters if it.default is it.empty and it.name not in options]
+    data = tuple(it.name for it in parameters if it.name in ARGUMENTS or it.name in required)
     if not data or not set(data) <= set(ARGUMENTS):
         raise UserError(
             f"metrics: {path} takes {', '.join(data) or 'nothing'}; a metric takes some of {', '.join(ARGUMENTS)}"
@@ -134,23 +133,14 @@ def _import_metric(path: str, options: Mapping[str, Any]) -> TransferabilityMetr
 
     @wraps(function)
     def compute(*values: Any, **options: Any) -> float:
-        arguments = {argument: _protected(value) for argument, value in zip(data, values, strict=True)}
+        # Copies, so that no metric changes the data of the others.
+        arguments = {argument: copy(value) for argument, value in zip(data, values, strict=True)}
         try:
             return float(function(**arguments, **options))
         except Exception as error:
-            # The first frame is this one, the second the function's.
-            line = traceback.extract_tb(error.__traceback__)[:2][-1].lineno
-            raise ValueError(f"line {line}: {_describe(error)}") from error
+            raise ValueError(_describe(error)) from error
 
     return TransferabilityMetric(path, "a function of your own", compute, data)
-
-
-def _protected(value: Any) -> Any:  # noqa: ANN401 - an array, or the seed
-    """Return a read-only view of an array, so that no metric changes the data of the others."""
-    if isinstance(value, np.ndarray):
-        value = value.view()
-        value.flags.writeable = False
-    return value
 
 
 def _describe(error: BaseException) -> str:

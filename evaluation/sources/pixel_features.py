@@ -59,8 +59,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     table, sample = FeatureTable(resources.cache / TABLES, key), pack([digest_of({"sample": seed})])
     with prefix_target(target.name):
         stored_rows = table.find(sample)
-        is_missing = bool(len(stored_rows.missing))
-        if is_missing:
+        if len(stored_rows.missing):
             # This imports torch, which a stored sample does not need.
             from headstart.evaluation.sources.sampled_pixels import compute_pixels
 
@@ -81,7 +80,6 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
         rows[:, :width],
         logits if logits.shape[1] else None,
         stored.notes["weights"],
-        int(is_missing),
         rows[:, -2].astype(np.int64),
         rows[:, -1].astype(np.int64),
     )

@@ -104,36 +104,6 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
     return Certainty(names, significant_differences(np.array([scored[name] for name in names]), left_out, starts))
 
 
-def describe_first(
-    first: Sequence[str], others: Sequence[str], certainties: Sequence[Certainty], metrics: int
-) -> list[str]:
-    """Return sentences on which source is first, and by how many metrics it is significantly better than the others.
-
-    Args:
-        first: The sources with the best mean rank.
-        others: The other sources, best first.
-        certainties: Of the metrics that rank and whose differences are tested.
-        metrics: Number of the metrics that rank.
-    """
-    lines = [f"First by mean rank: {', '.join(first)}{', alike' if len(first) > 1 else ''}."]
-    if not certainties:
-        return lines
-
-    same = []
-    for other in [*first[1:], *others]:
-        signs = [certainty.compare(first[0], other) for certainty in certainties]
-        better, worse = signs.count(1), signs.count(-1)
-        if not better and not worse:
-            same.append(other)
-            continue
-        but = f", and worse under {worse}" if worse else ""
-        lines.append(f"{first[0]} is significantly better than {other} under {better} of {metrics} metrics{but}.")
-
-    if same:
-        lines.append(f"No metric shows a significant difference between {first[0]} and {', '.join(same)}.")
-    return lines
-
-
 @dataclass(frozen=True)
 class ScoredCandidates:
     """Candidates with their scores.
@@ -163,12 +133,12 @@ class ScoredCandidates:
         """The candidates that have the highest possible score, by saturated metric.
 
         Two or more of them saturate a metric: it cannot tell which is the best. Enough features can reach a score
-            whatever the labels. Such a score saturates the metric with one candidate. It counts, too, if it is only
-            reached with any part of the photos left out.
+        whatever the labels. Such a score saturates the metric with one candidate. It counts, too, if it is only reached
+        with any part of the photos left out.
         """
         saturated = {}
-        for metric, known in self.metrics.items():
-            by_features = known.features_reach_bound
+        for metric, entry in self.metrics.items():
+            by_features = entry.features_reach_bound
             scores = {name: by_metric[metric] for name, by_metric in self.scores.items()}
             names = [
                 name
@@ -178,20 +148,6 @@ class ScoredCandidates:
             if len(names) > 1 or (names and by_features):
                 saturated[metric] = names
         return saturated
-
-    @cached_property
-    def tied(self) -> dict[str, float]:
-        """The score that is the same for all candidates up to rounding errors, by metric.
-
-        Baselines and saturated metrics are left out.
-        """
-        tied = {}
-        for name, metric in self.metrics.items():
-            values = [scores[name].value for scores in self.scores.values()]
-            is_ranked = name in self.ranking.ranks or metric.baseline or name in self.saturated
-            if len(values) > 1 and not is_ranked and values[0] is not None and None not in values:
-                tied[name] = values[0]
-        return tied
 
     def missing(self, metric: str) -> dict[str, list[str]]:
         """Return the candidates without a score by a metric, by the reason."""

@@ -4,13 +4,12 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,71 +215,56 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
 
 
 class StoredScores:
-    """Scores of metrics of the catalogue; the dependencies of the user's own functions are unknown.
+    """Scores of one source on one target in the cache folder, found by what they depend on, not by names.
 
-    The cache folder has one file for each score. The same score of the same features has the same file, whatever the
-    names of the source and the target.
+    Only metrics of the catalogue are kept: what the user's own functions depend on is unknown.
 
     Args:
         cache: The cache folder.
+        inputs: The inputs of the metrics.
+        parts: The part of each photo that is left out, `[samples]`.
+
+    Attributes:
+        file: Where they are stored.
+        scores: The scores that are there, by the metric's name.
     """
 
-    def __init__(self, cache: Path) -> None:
-        self.folder = cache / "scores"
-        # The code that scores depend on.
-        files = [Path(str(array_module.__file__)), Path(__file__)]
-        files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
-        self.code = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
-
-    def identity(self, inputs: Inputs, parts: NDArray[np.int64]) -> dict[str, Any]:
-        """Return everything that all scores of one source on one target depend on.
-
-        Args:
-            inputs: The inputs of the metrics.
-            parts: The part of each photo that is left out, `[samples]`.
-        """
+    def __init__(self, cache: Path, inputs: Inputs, parts: NDArray[np.int64]) -> None:
         arrays = [inputs.features, inputs.labels, parts, *([] if inputs.logits is None else [inputs.logits])]
-        return {
-            "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
-            "facts": asdict(inputs.facts),
-            "seed": inputs.seed,
-            "code": self.code,
-            "versions": {name: metadata.version(name) for name in PACKAGES},
-        }
+        digest = digest_of(
+            {
+                "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
+                "facts": asdict(inputs.facts),
+                "seed": inputs.seed,
+                "code": code_digest(),
+                "versions": {name: metadata.version(name) for name in PACKAGES},
+            }
+        )
+        self.file = cache / "scores" / digest[:2] / f"{digest}.json"
+        self.scores: dict[str, Score] = {}
+        # Scores that cannot be read are computed again.
+        with suppress(OSError, ValueError):
+            stored = read_sealed(self.file)["scores"]
+            self.scores = {name: SCORE.validate_python(score) for name, score in stored.items()}
 
-    def find(self, identity: Mapping[str, Any], names: Sequence[str]) -> dict[str, Score]:
-        """Return the scores that are stored, by the metric's name.
-
-        Args:
-            identity: Values that they depend on, as for `identity`.
-            names: The metrics, with their options.
-        """
-        stored = {}
-        for name, file in self._files(identity, names):
-            # Scores that cannot be read are computed again.
-            with suppress(OSError, ValueError):
-                stored[name] = SCORE.validate_python(read_sealed(file))
-        return stored
-
-    def keep(self, identity: Mapping[str, Any], computed: Mapping[str, Score]) -> None:
-        """Write scores; errors of the disk are ignored.
-
-        Args:
-            identity: Values that they depend on, as for `identity`.
-            computed: The scores by the metric's name.
-        """
-        for name, file in self._files(identity, computed):
+    def keep(self, computed: Mapping[str, Score]) -> None:
+        """Store further scores, by the metric's name; errors of the disk are ignored."""
+        scores = {name: score for name, score in computed.items() if name.partition("(")[0] in METRICS}
+        if scores:
+            self.scores |= scores
+            document = {"scores": {name: asdict(score) for name, score in self.scores.items()}}
             with suppress(OSError):
-                file.parent.mkdir(parents=True, exist_ok=True)
-                with replacing(file) as partial:
-                    partial.write_text(json.dumps(sealed(asdict(computed[name]), {})))
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(self.file) as partial_file:
+                    partial_file.write_text(json.dumps(sealed(document, {})))
 
-    def _files(self, identity: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-        """Yield the metrics of the catalogue among some with their files."""
-        for name in names:
-            if name.partition("(")[0] in METRICS:
-                digest = digest_of({**identity, "metric": name})
-                yield name, self.folder / digest[:2] / f"{digest}.json"
+
+@cache
+def code_digest() -> str:
+    """Return the digest of the code that scores depend on."""
+    files = [Path(str(array_module.__file__)), Path(__file__)]
+    files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _digest(array: Array) -> str:

@@ -28,7 +28,6 @@ class SourceFeatures:
         features: float32 `[samples, features]`.
         logits: Outputs of the source head, float32 `[samples, source classes]`; None where there is no head.
         weights: SHA-256 of the loaded weights.
-        computed: Number of rows that were computed and not read.
         labels: Class of each sample, `[samples]`: of a photo, or of a sampled pixel.
         photos: Index of each pixel's photo, `[samples]`; None where samples are photos.
         seconds: Time in which the features were computed or read.
@@ -37,7 +36,6 @@ class SourceFeatures:
     features: Any
     logits: Any
     weights: str
-    computed: int
     labels: NDArray[np.int64]
     photos: NDArray[np.int64] | None = None
     seconds: float = 0.0
@@ -83,7 +81,7 @@ def source_features(job: Job, target: Target, stored: StoredRows | None = None) 
         table = stored or embed(job)
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
-    return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed, target.photos.labels)
+    return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], target.photos.labels)
 
 
 @contextmanager

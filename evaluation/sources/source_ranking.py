@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.sources.results import RankedSources, ScoredCandidates, describe_first
+from headstart.evaluation.sources.results import RankedSources, ScoredCandidates
 from headstart.evaluation.sources.targets import SPLITS, Target
 from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
@@ -37,7 +37,8 @@ def ranked_table(
     """
     columns, letters = columns or {}, letters or {}
     performances, ranking = results.performances, results.ranking
-    titles = [f"{each.title}{SATURATED if name in results.saturated else ''}" for name, each in results.metrics.items()]
+    saturated = results.saturated
+    titles = [metric.title + SATURATED * (name in saturated) for name, metric in results.metrics.items()]
     rows = [[kind, *columns, "mean rank", *titles, *(["performance"] if performances else [])]]
 
     for name in ranking.names:
@@ -69,21 +70,17 @@ def shared_remarks(results: ScoredCandidates, kind: str, target: Target, baselin
     ]
 
     for metric, names in results.saturated.items():
-        known, have = results.metrics[metric], "have" if len(names) > 1 else "has"
+        entry, have = results.metrics[metric], "have" if len(names) > 1 else "has"
         every = all(results.scores[name][metric].at_bound for name in names)
         parts = "" if every else f", or {have} it whichever part of the photos is left out"
         them, why = "them", ""
-        if known.features_reach_bound:
+        if entry.features_reach_bound:
             them, why = f"the {kind}", ": many features reach that score, whatever the labels"
         remarks.append(
-            f"{known.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
+            f"{entry.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
             f"score{parts}. It does not show which of {them} is best, and does not count in the mean rank{why}."
         )
-    return remarks + [
-        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
-        "does not count in the mean rank."
-        for name, value in results.tied.items()
-    ]
+    return remarks
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
@@ -135,15 +132,31 @@ def _legend(results: Sequence[RankedSources]) -> str:
 
 
 def _conclusion(ranked: RankedSources) -> list[str]:
-    """Return sentences on which source is first, and how certain that is; none where no metric ranks them."""
+    """Return sentences: which source is first, and by how many metrics it is significantly better than the others.
+
+    None where no metric ranks the sources.
+    """
     first, *others = ranked.ranking.names
     means = ranked.ranking.mean_ranks
     if means[first] is None or not others:
         return []
     alike = [name for name in others if means[name] == means[first]]
+    lines = [f"First by mean rank: {', '.join([first, *alike])}{', alike' if alike else ''}."]
+
     ranked_by = [name for name in ranked.ranking.ranks if not ranked.metrics[name].baseline]
-    certainties = [ranked.certainties[name] for name in ranked_by if name in ranked.certainties]
-    return describe_first([first, *alike], others[len(alike) :], certainties, len(ranked_by))
+    tested = [ranked.certainties[name] for name in ranked_by if name in ranked.certainties]
+    same = []
+    for other in others if tested else []:
+        signs = [certainty.compare(first, other) for certainty in tested]
+        better, worse = signs.count(1), signs.count(-1)
+        if better or worse:
+            metrics = f"{better} of {len(ranked_by)} metrics" + f", and worse under {worse}" * bool(worse)
+            lines.append(f"{first} is significantly better than {other} under {metrics}.")
+        else:
+            same.append(other)
+    if same:
+        lines.append(f"No metric shows a significant difference between {first} and {', '.join(same)}.")
+    return lines
 
 
 def _photos(ranked: RankedSources) -> str:

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
@@ -132,7 +132,6 @@ def transferability(
         )
         for name, target in datasets.items()
     ]
-    _require_scores(ranked)
 
     weights = {source: features[ranked[0].target.name, source].weights for source in networks}
     made_with = {
@@ -156,9 +155,7 @@ def transferability(
     print_source_ranking(ranked)
     results.print_written()
     title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(used_metrics)} metrics"
-    ranks = [[result.target.name, *row] for result in ranked for row in result.ranking.mean_ranks.items()]
-    tables = {"scores": table, "mean_ranks": (("target", "source", "mean rank"), ranks)}
-    results.publish("transferability", title, {**made_with, **config}, document, tables)
+    results.publish("transferability", title, {**made_with, **config}, document, {"scores": table})
     return document
 
 
@@ -166,9 +163,8 @@ def _extract(
     jobs: Mapping[tuple[str, str], Job], targets: Mapping[str, Target], engines: EngineOptions, pixels: int, seed: int
 ) -> dict[tuple[str, str], SourceFeatures]:
     """Return features by target and source, computed one after the other or on the engine."""
-    titles = {(target, source): f"{source} on {target}" for target, source in jobs}
-    of_photos = {titles[pair]: job for pair, job in jobs.items() if job.taps}
-    stored = {} if engines.is_serial else embed_all(of_photos, engines)
+    titles = {(target, source): f"{source} on {target}" for (target, source), job in jobs.items() if job.taps}
+    stored = {} if engines.is_serial else embed_all({title: jobs[pair] for pair, title in titles.items()}, engines)
 
     features: dict[tuple[str, str], SourceFeatures] = {}
     for pair, job in jobs.items():
@@ -190,30 +186,16 @@ def _score(
     cache: Path,
 ) -> dict[tuple[str, str], dict[str, Score]]:
     """Return scores by target and source, from the cache folder or computed and stored there."""
-    stored, scores = StoredScores(cache), {}
+    scores = {}
     with Progress("metrics", len(features) * len(metrics) * (1 + resamples), "scores") as progress:
-        for (target, source), found in features.items():
-            inputs = Inputs(found.features, found.labels, found.logits, seed, facts[source])
-            parts = found.divide(resamples, seed)
-            identity = stored.identity(inputs, parts)
-            stored_scores = stored.find(identity, list(metrics))
-            progress.advance(len(stored_scores) * (int(parts.max()) + 2))
+        for (target, source), result in features.items():
+            inputs = Inputs(result.features, result.labels, result.logits, seed, facts[source])
+            parts = result.divide(resamples, seed)
+            stored = StoredScores(cache, inputs, parts)
+            missing = {name: metric for name, metric in metrics.items() if name not in stored.scores}
+            progress.advance((len(metrics) - len(missing)) * (int(parts.max()) + 2))
 
-            missing = {name: metric for name, metric in metrics.items() if name not in stored_scores}
             computed = score_source(missing, inputs, parts, progress) if missing else {}
-            stored.keep(identity, computed)
-            scores[target, source] = {name: {**stored_scores, **computed}[name] for name in metrics}
+            stored.keep(computed)
+            scores[target, source] = {name: {**stored.scores, **computed}[name] for name in metrics}
     return scores
-
-
-def _require_scores(results: Sequence[RankedSources]) -> None:
-    """Raise an error where a table would be without any score."""
-    scores = {
-        f"{metric}, {source}, {ranked.target.name}": score
-        for ranked in results
-        for source, scores in ranked.scores.items()
-        for metric, score in scores.items()
-    }
-    if all(score.value is None for score in scores.values()):
-        name, score = next(iter(scores.items()))
-        raise UserError(f"metrics: none of the {len(scores)} scores can be computed; {name}: {score.reason}")

@@ -1,4 +1,4 @@
-"""The figure of a study: metrics against each other in all experiments, or how alike they rank the sources."""
+"""The figure of a study: metrics against each other in all experiments."""
 
 import math
 from collections.abc import Sequence
@@ -11,48 +11,34 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.estimates import mean_over_targets
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.pools import in_words
 from headstart.metrics.ranking.ranking_measures import MEASURES
-from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten, width_of_names
+from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten
 
 # Inches of the panels of all pairs, and of a single pair.
 PANEL, SINGLE_PANEL = 2.5, 5.0
 PANELS_ACROSS = 5
-# Metrics of which all pairs are plotted.
+# Metrics of which all pairs are plotted, at most.
 MOST_METRICS = 6
 # Inches of a line in the legend of the targets.
 LEGEND_LINE = 0.19
-# Inches of a cell of the agreement of metrics.
-CELL = 0.45
-# Correlations further from 0 are dark cells, with white numbers.
-DARK = 0.6
 MEASURE = MEASURES.index("weighted_kendall")
 
 
 @drawing()
 def plot_study(study: Study) -> dict[str, Figure]:
-    """Plot the metrics of a study, by weighted Kendall.
+    """Plot `scatter`, a panel for each pair of metrics by weighted Kendall, a point for each pool and target.
 
-    After figures 2 and 4 of Agostinelli et al., How stable are transferability metrics evaluations?, ECCV 2022.
+    After figures 2 and 4 of Agostinelli et al., How stable are transferability metrics evaluations?, ECCV 2022. Of more
+    than six metrics, it has the six that win most.
 
     Args:
         study: A complete study.
-
-    Returns:
-        `scatter`, every pair of metrics against each other; or `agreement` for more than six metrics.
     """
-    if len(study.table.metrics) > MOST_METRICS:
-        return {"agreement": plot_agreement(study.table)}
-    return {"scatter": _plot_scatter(study)}
-
-
-def _plot_scatter(study: Study) -> Figure:
-    """Plot a panel for each pair of metrics, every point an experiment, coloured by its target."""
-    pairs = list(combinations(range(len(study.table.metrics)), 2))
+    most_wins = np.argsort(-study.wins.percent("split")[:, -1], kind="stable")[:MOST_METRICS]
+    pairs = list(combinations(sorted(most_wins.tolist()), 2))
     side = SINGLE_PANEL if len(pairs) == 1 else PANEL
     across = min(len(pairs), PANELS_ACROSS)
     down = -(-len(pairs) // across)
@@ -67,12 +53,13 @@ def _plot_scatter(study: Study) -> Figure:
     markers = np.array([style.marker for style in styles])[targets]
     # Points are plotted in random order, so that no target hides others with the same marker.
     order = np.random.default_rng(0).permutation(len(points))
+    limits = _limits(values[..., most_wins])
     for (first, second), axes in zip(pairs, grid.flat, strict=False):
         for marker in np.unique(markers):
             rows = order[markers[order] == marker]
             style: dict[str, Any] = {"c": colours[rows], "marker": str(marker), "s": 6, "alpha": 0.5, "linewidths": 0}
             axes.scatter(points[rows, first], points[rows, second], **style)
-        _finish(axes, study, (first, second), _limits(values), side)
+        _finish(axes, study, (first, second), limits, side)
     for axes in grid.flat[len(pairs) :]:
         axes.set_axis_off()
 
@@ -82,7 +69,7 @@ def _plot_scatter(study: Study) -> Figure:
         _add_targets(figure, study.table.targets, styles)
     title = f"Two metrics by weighted Kendall; a point is a source pool with {target}{_shown(study)}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    return figure
+    return {"scatter": figure}
 
 
 def _add_targets(figure: Figure, targets: Sequence[str], styles: Sequence[LineStyle]) -> None:
@@ -130,48 +117,3 @@ def _styles(count: int) -> list[LineStyle]:
         return [LINE_STYLES[0]] * count
     markers = [style.marker for style in LINE_STYLES]
     return [LINE_STYLES[i % size]._replace(marker=markers[(i // size + i % size) % size]) for i in range(count)]
-
-
-def score_correlations(table: TransferTable) -> Floats:
-    """Correlate the scores of the sources by two metrics, by Spearman's rho, as the mean over targets.
-
-    Args:
-        table: Scores and performances.
-
-    Returns:
-        Correlations `[m, m]`. Targets on which a metric gives all sources the same score do not count for it; NaN if no
-        target counts.
-    """
-    from scipy import stats
-
-    per_target = []
-    for scores, known in zip(table.scores.transpose(2, 0, 1), table.known.T, strict=True):
-        ranks = stats.rankdata(scores[:, known], axis=1)
-        centred = ranks - ranks.mean(axis=1, keepdims=True)
-        norms = np.sqrt((centred**2).sum(axis=1, keepdims=True))
-        units = np.divide(centred, norms, out=np.full_like(centred, np.nan), where=norms > 0)
-        per_target.append(units @ units.T)
-    return mean_over_targets(np.stack(per_target, axis=-1))
-
-
-def plot_agreement(table: TransferTable) -> Figure:
-    """Plot a cell for each pair of metrics, with the correlation of their scores."""
-    correlations, names = score_correlations(table), shorten(table.titles)
-    figure = Figure(figsize=(1, 1), layout="constrained")
-    axes = figure.subplots()
-    axes.imshow(correlations, cmap="RdBu_r", vmin=-1, vmax=1)
-    for (row, column), value in np.ndenumerate(correlations):
-        text = "–" if np.isnan(value) else f"{value:z.2f}".replace("-", "−")
-        colour = "white" if abs(value) > DARK else INK
-        axes.text(column, row, text, color=colour, fontsize=8, ha="center", va="center")
-
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    title = "Do metrics rank the sources alike?\nMean Spearman correlation over targets"
-    axes.set_title(title, loc="left", fontsize=10)
-
-    side = CELL * len(names) + width_of_names(axes)
-    figure.set_size_inches(side + 0.4, side + 0.9)
-    return figure

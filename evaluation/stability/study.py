@@ -228,8 +228,3 @@ def without_batches(study: Study) -> dict[str, Floats]:
 def win_rate_errors(study: Study, ties: Ties) -> Floats:
     """Compute the standard errors of the win rates `[m, e + 1]` in percentage points; NaN if all pools are studied."""
     return standard_error(np.stack([(study.wins - batch.wins).percent(ties) for batch in study.batches]))
-
-
-def tied_errors(study: Study) -> Floats:
-    """Compute those of the shares of experiments with several winners, `[e]`, in percentage points."""
-    return standard_error(np.stack([(study.wins - batch.wins).tied_percent() for batch in study.batches]))

@@ -12,11 +12,9 @@ from headstart.evaluation.stability.study import (
     Study,
     setup_stability_errors,
     standard_error,
-    tied_errors,
     win_rate_errors,
     without_batches,
 )
-from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import jackknife_values
 from headstart.metrics.ranking.outcomes import Ties, round_to_100
 from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value
@@ -172,16 +170,9 @@ def describe(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> dict[st
     def of_rates(value: Callable[[Mapping[str, Any]], Any]) -> dict[str, Any]:
         return {f"win_rate_percent_ties_{kind}": _by_metric(rates, kind, value) for kind in TIES}
 
-    def of_ties(shares: Floats) -> dict[str, Any]:
-        return dict(zip(MEASURES, map(finite, shares), strict=True))
-
     percent = of_rates(itemgetter("percent"))
     error = itemgetter("standard_error")
-    errors = {
-        "setup_stability": of_components(error),
-        **of_rates(error),
-        "tied_winners_percent": of_ties(tied_errors(study)),
-    }
+    errors = {"setup_stability": of_components(error), **of_rates(error)}
 
     return {
         "all_pools": study.pools.all_in_json,
@@ -199,7 +190,7 @@ def describe(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> dict[st
         "setup_stability_pairs": of_components(itemgetter("pairs")),
         "win_rate_percent": percent[f"win_rate_percent_ties_{ties}"],
         **percent,
-        "tied_winners_percent": of_ties(study.wins.tied_percent()),
+        "tied_winners_percent": dict(zip(MEASURES, map(finite, study.wins.tied_percent()), strict=True)),
         "standard_error": errors if study.pools.drawn else None,
         "few_pools": few_pools(study),
         "leave_one_target_out": {"setup_stability": of_components(_ends), **of_rates(_ends)},

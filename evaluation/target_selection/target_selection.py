@@ -150,15 +150,8 @@ def target_selection(
 
     print_target_ranking(ranked)
     results.print_written()
-    target_rows = [[name, ", ".join(target["classes"]), target["photos"]] for name, target in described.items()]
-    measures = [[metric, name, value] for name, of in ranked.measures().items() for metric, value in of.items()]
-    tables = {
-        "scores": table,
-        "targets": (("target", "classes", "photos"), target_rows),
-        "metrics": (("metric", "measure", "value"), measures),
-    }
     title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
-    results.publish("target-selection", title, config, summary, tables)
+    results.publish("target-selection", title, config, summary, {"scores": table})
     return document
 
 
@@ -180,11 +173,6 @@ class RankedTargets(ScoredCandidates):
     def sizes(self) -> list[int]:
         """Number of classes of each target."""
         return [len(classes) for classes in self.classes]
-
-    @property
-    def repeated(self) -> int:
-        """Number of targets that have the same classes as an earlier one."""
-        return len(self.classes) - len({tuple(classes.tolist()) for classes in self.classes})
 
     def kendall_with_num_classes(self) -> dict[str, float | None]:
         """Correlate the ranking of the targets by every metric with that by NumC, fewer classes first.
@@ -263,11 +251,6 @@ def _remarks(results: RankedTargets) -> list[str]:
     least, most = min(results.sizes), max(results.sizes)
     varying = VARYING_WARNING.format(least=least, most=most)
     lines = [varying if least < most else f"All targets have {least} classes, so NumC cannot rank them."]
-    if results.repeated:
-        lines.append(
-            f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
-            "the data set has too few classes for that many different targets."
-        )
     baselines = {"facts": ": it is the same for all targets, and ranks none."}
     lines += shared_remarks(results, "targets", results.dataset, baselines)
     for name, metric in results.metrics.items():

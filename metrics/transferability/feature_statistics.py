@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
 
-# Limits of the largest absolute feature: fourth powers, products and quotients within them fit into float64.
-LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-70, 1e70
 # By how much the squared mean may exceed the squared spread in a Gram matrix, whose eigenvalues lose as many digits.
 MEAN_SHARE = 100
 # Numbers up to which sums by class are one call.
@@ -62,15 +60,17 @@ class FeatureStatistics:
         class_means: Mean of every class, less the mean of all, `[classes, features]`.
 
     Raises:
-        ValueError: The shapes do not fit; a number is not finite; the largest absolute value is neither 0 nor from
-            1e-70 to 1e70; or labels are not integers from 0.
+        ValueError: The shapes do not fit, a number is not finite, or labels are not integers from 0.
     """
 
     def __init__(self, features: Array, labels: Array) -> None:
         values = to_float64("features", features)
         if values.ndim != 2 or 0 in values.shape:
             raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
-        _check_magnitude(values)
+        # It is NaN if any feature is.
+        if not np.isfinite(float(namespace(values).maximum(values.max(), -values.min()))):
+            row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
+            raise ValueError(f"features must be finite; row {row} is not")
 
         self.samples, self.dimensions = values.shape
         self.order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
@@ -171,15 +171,9 @@ def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> 
         labels: Integers from 0, `[samples]`; None with statistics.
 
     Raises:
-        ValueError: They do not fit, or labels are missing, or passed together with statistics.
+        ValueError: As for `FeatureStatistics`.
     """
-    if isinstance(features, FeatureStatistics):
-        if labels is not None:
-            raise ValueError("labels must be left out where features are FeatureStatistics, which have labels")
-        return features
-    if labels is None:
-        raise ValueError("labels are missing; give one for every row of features")
-    return FeatureStatistics(features, labels)
+    return features if isinstance(features, FeatureStatistics) else FeatureStatistics(features, labels)
 
 
 def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:
@@ -200,7 +194,7 @@ def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:
 
 
 def sort_by_class(
-    labels: Array, samples: int, name: str = "labels"
+    labels: Array, samples: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Check labels, number the classes that occur without gaps, and sort the samples by class.
 
@@ -209,12 +203,12 @@ def sort_by_class(
         `[classes]` and their sizes `[classes]`.
 
     Raises:
-        ValueError: Beginning with the argument's name: the labels are of another shape, or not integers from 0.
+        ValueError: The labels are of another shape, or not integers from 0.
     """
-    array = to_host(check_labels(name, labels, samples))
+    array = to_host(check_labels("labels", labels, samples))
     classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if len(classes) and classes[0] < 0:
-        raise ValueError(f"{name} must be 0 or more, not {classes[0]}")
+        raise ValueError(f"labels must be 0 or more, not {classes[0]}")
     order = np.argsort(codes, kind="stable")
     return order, codes[order].astype(np.int64), classes, sizes.astype(np.int64)
 
@@ -245,17 +239,3 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
         return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
     # A tenth of the time of numpy.add.reduceat, which goes along columns; of few rows that is faster.
     return np.stack([rows[part].sum(0) for part in class_slices(class_sizes)])
-
-
-def _check_magnitude(values: Array) -> None:
-    """Check that features `[samples, features]` are finite, and the fourth power of the largest is within float64."""
-    # The largest number is NaN where any number is.
-    largest = float(namespace(values).maximum(values.max(), -values.min()))
-    if not np.isfinite(largest):
-        row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
-        raise ValueError(f"features must be finite; row {row} is not")
-    if largest and not LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
-        raise ValueError(
-            f"features are too {'small' if largest < 1 else 'large'}: the largest absolute value is {largest:.2g}, "
-            f"which must be from {LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"
-        )

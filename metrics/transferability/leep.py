@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
-from headstart.metrics.transferability.feature_statistics import class_slices, sort_by_class, sum_by_class
+from headstart.metrics.transferability.feature_statistics import check_labels, class_slices, sort_by_class, sum_by_class
 
 # Softmax in bfloat16 misses a sum of 1 by up to about this much.
 SUM_TOLERANCE = 1e-2
@@ -66,28 +66,23 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     Hassner, "Transferability and Hardness of Supervised Classification Tasks", ICCV 2019, equation 7.
 
     Args:
-        source_labels: Labels of the source task, or the source model's predicted classes, integers from 0,
-            `[samples]`.
-        target_labels: Integers from 0, `[samples]`.
+        source_labels: Labels of the source task, or the source model's predicted classes, integers, `[samples]`.
+        target_labels: Integers, `[samples]`.
 
     Returns:
         The score, at most 0; 0 where the source label determines the target label.
 
     Raises:
-        ValueError: The labels do not fit one another, or are not integers from 0.
+        ValueError: The labels do not fit one another, or are not integers.
     """
     shape = to_host(as_array("source_labels", source_labels)).shape
     if len(shape) != 1 or not shape[0]:
         raise ValueError(f"source_labels must be [samples], at least one, not {list(shape)}")
 
-    pairs = []
-    for name, labels in (("source_labels", source_labels), ("target_labels", target_labels)):
-        order, codes, _, _ = sort_by_class(labels, shape[0], name)
-        restored = np.empty_like(codes)
-        restored[order] = codes
-        pairs.append(restored)
-    source, target = pairs
-
+    source, target = (
+        np.unique(to_host(check_labels(name, labels, shape[0])), return_inverse=True)[1]
+        for name, labels in (("source_labels", source_labels), ("target_labels", target_labels))
+    )
     _, joint = np.unique(source * (target.max() + 1) + target, return_counts=True)
     marginal = np.bincount(source)
     entropy = float((marginal * np.log(marginal)).sum() - (joint * np.log(joint)).sum()) / len(source)

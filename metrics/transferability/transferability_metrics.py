@@ -5,7 +5,7 @@ Rows are stored in their own precision, so memory grows with the number of sampl
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, Self, get_origin, get_type_hints
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.leep import leep
 from headstart.metrics.transferability.log_me import log_me
-from headstart.metrics.transferability.variants import check_choice
 
 
 class _OfRows(Metric):
@@ -25,9 +24,6 @@ class _OfRows(Metric):
 
     Args:
         **options: Options of the function, and those of any metric of torchmetrics.
-
-    Raises:
-        ValueError: An option has a value that there is not.
 
     Attributes:
         rows: Batches of what the function takes first.
@@ -44,11 +40,6 @@ class _OfRows(Metric):
     def __init__(self, **options: Any) -> None:
         _, _, *names = inspect.signature(type(self).function).parameters
         self.options = {name: options.pop(name) for name in names if name in options}
-        hints = get_type_hints(type(self).function)
-        for name, value in self.options.items():
-            if get_origin(hints[name]) is Literal:
-                check_choice(name, value, hints[name])
-
         super().__init__(**options)
         self.add_state("rows", [], dist_reduce_fx="cat")
         self.add_state("labels", [], dist_reduce_fx="cat")

@@ -1,40 +1,36 @@
-"""Performances of sources on targets, from runs of comparisons and of fine-tuning and from ledgers."""
+"""Performances of sources on targets, from runs of comparisons and of fine-tuning."""
 
-import csv
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from headstart import evaluate
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
-from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.json_digest import sealed
-from headstart.store.ledger import Ledger
-from headstart.store.ledger_file import TraceKey
-from headstart.tests.material.runs import TRACES, write_run
+from headstart.tests.material.runs import TRACES, seal, write_run
 
-Fit = Callable[..., Path]
 WEIGHTS = {"a": "somewhere/first.safetensors", "b": "random"}
 SOURCES = {"a": "first", "b": "resnet50_random"}
 
 
-def read(path: Path) -> dict[tuple[str, str], float]:
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert all(list(row) == ["source", "target", "performance", "warning"] for row in rows)
-    values = {(row["source"], row["target"]): float(row["performance"]) for row in rows}
-    assert len(values) == len(rows)
-    return values
+def read(path: Path) -> pd.DataFrame:
+    table = pd.read_csv(path, keep_default_na=False, float_precision="round_trip").set_index(["source", "target"])
+    assert list(table) == ["performance", "warning"]
+    assert table.index.is_unique
+    return table
 
 
 def tabulate(runs: str | Path | list[str], output: Path, **options: Any) -> dict[tuple[str, str], float]:
-    performances(runs if isinstance(runs, list) else str(runs), output=str(output), **options)
-    return read(output)
+    table = performances(runs if isinstance(runs, list) else str(runs), output=str(output), overwrite=True, **options)
+    assert read(output)["performance"].to_dict() == table
+    return table
 
 
 @pytest.fixture
@@ -53,28 +49,26 @@ TABULATED: list[tuple[dict[str, Any], list[float]]] = [
     ({}, [0.875, 0.875, 0.775, 0.575]),
     ({"samples": 5}, [0.825, 0.825, 0.725, 0.525]),
     ({"samples": 5, "method": "mine"}, [0.85, 0.85, 0.75, 0.55]),
-    ({"performance": "final", "method": "mine"}, [0.9, 0.9, 0.8, 0.6]),
     # a: 4 and 5 of 8 samples; b: never by the baseline, after 6 and 8 by the other method on pets.
     ({"performance": "samples_to_criterion"}, [3.5, 3.5, 0, 0]),
     ({"performance": "samples_to_criterion", "method": "mine"}, [4, 4, 1, 0]),
 ]
 
 
-def test_a_performance_is_the_mean_over_orderings(runs: Path, tmp_path: Path) -> None:
-    for options, expected in TABULATED:
-        result = tabulate(runs, tmp_path / "out" / "performances.csv", overwrite=True, **options)
-        pairs = [(source, target) for source in SOURCES.values() for target in ("pets", "farms")]
-        assert result == pytest.approx(dict(zip(pairs, expected, strict=True))), options
-
-
-def test_censored_orderings_and_different_ends_are_reported(
+def test_a_performance_is_the_mean_over_orderings(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tabulate(runs, tmp_path / "performances.csv", performance="samples_to_criterion")
-    assert "4 orderings did not meet the criterion by 8 samples, and count as 0." in capsys.readouterr().out
+    pairs = [(source, target) for source in SOURCES.values() for target in ("pets", "farms")]
+    for options, expected in TABULATED:
+        result = tabulate(runs, tmp_path / "out" / "performances.csv", **options)
+        assert result == pytest.approx(dict(zip(pairs, expected, strict=True))), options
+    printed = capsys.readouterr().out
+    assert "4 orderings did not meet the criterion by 8 samples, and count as 0." in printed
+    assert "2 orderings did not" in printed
+    # By default as many samples count as all runs have fed.
     write_run(tmp_path / "a-birds", TRACES[..., :6], limit=8, dataset="birds", weights="first.pth", weights_sha256="a")
-    tabulate(runs, tmp_path / "final.csv", performance="final")
-    assert "The runs ended after 6 to 8 samples: " in capsys.readouterr().out
+    assert tabulate(runs, tmp_path / "fed.csv")["first", "pets"] == pytest.approx(0.825)
+    assert "accuracy of baseline after 6 samples" in capsys.readouterr().out
 
 
 def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:
@@ -84,7 +78,6 @@ def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:
     for at in (3, 33):
         with pytest.raises(UserError, match=f"samples: {at} given, but .* from 4 to 32 samples"):
             tabulate(tmp_path / "run", tmp_path / "no.csv", samples=at)
-    assert not (tmp_path / "no.csv").exists()
 
 
 def test_runs_of_other_orderings_are_joined(tmp_path: Path) -> None:
@@ -121,13 +114,19 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "sources, targets and orderings may differ",
     ),
     ({"rate": 0.5}, {}, "in baseline."),
+    ({"threshold": 0.7}, {"performance": "samples_to_criterion"}, "in threshold (0.7, "),
     ({"seed": 7, "dataset": "pets"}, {}, "in seed (7, 0); both are of the target pets"),
     ({**FILE, "weights_sha256": "other"}, {}, "in weights_sha256 (other, "),
     ({**FILE, "dataset": "pets", "first": 2, "torch": "x"}, {}, "in torch (x, "),
     ({**FILE, "dataset": "pets", "correct": TRACES - 1}, {}, "ordering 0 of a on pets again, and"),
     ({"complete": False}, {}, "'{0}/run-b' is incomplete (it was interrupted); leave it out"),
+    ({}, {"method": "yours"}, "method: 'yours' is not in '{0}/run-a', which has baseline, mine"),
     ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, farms, pets, resnet50"),
-    ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
+    (
+        {},
+        {"performance": "samples_to_criterion", "samples": 3},
+        "samples: 3 given, which belong to --performance=accuracy",
+    ),
 ]
 
 
@@ -145,6 +144,37 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_irrelevant_settings_may_differ(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a", **FILE)
+    changes: list[dict[str, Any]] = [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}]
+    for change in changes:
+        write_run(tmp_path / "run-b", dataset="farms", **change)
+        method = "mine" if "rate" in change else "baseline"
+        assert len(tabulate(tmp_path / "run-*", tmp_path / "out.csv", method=method)) == 2, change
+        shutil.rmtree(tmp_path / "run-b")
+
+
+def test_another_table_is_not_replaced_unasked(runs: Path, tmp_path: Path) -> None:
+    first = tabulate(runs, tmp_path / "table.csv")
+    evaluate.main(["performances", str(runs), f"--output={tmp_path / 'table.csv'}"])
+    with pytest.raises(UserError, match=r"holds something else; .*--overwrite=true"):
+        performances(str(runs), output=str(tmp_path / "table.csv"), samples=2)
+    assert read(tmp_path / "table.csv")["performance"].to_dict() == first
+
+
+def test_warnings_of_the_runs_stand_below_the_table(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads((tmp_path / "a-pets" / "results.json").read_text())
+    document["protocol"]["near_duplicate_photos"] = [["train/1.jpg", "validation/2.jpg"]]
+    seal(tmp_path / "a-pets", document)
+    tabulate(runs, tmp_path / "table.csv")
+    warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
+    assert warning.replace("WARNING: ", "WARNING: first on pets: ") in " ".join(capsys.readouterr().out.split())
+    warnings = read(tmp_path / "table.csv")["warning"]
+    assert list(warnings[warnings != ""].index) == [("first", "pets")]
+
+
 VALIDATED = 50
 SCORES = {
     ("first", "pets"): [40, 44],
@@ -156,19 +186,6 @@ EXPECTED = pytest.approx({pair: np.mean(counts) / VALIDATED for pair, counts in 
 BACKBONES = {"first": ("resnet50", "somewhere/first.safetensors", None), "mine": ("mine", "random", "registry.json")}
 
 
-def documents(source: str, target: str, trained: str, **fed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    training = {"class": "TargetAccuracy", "hyperparameters": {"trained": trained}, "trainer": {"max_epochs": 3}}
-    of_target = {f"{split}_photos_sha256": f"{split} of {target}" for split in ("train", "validation")}
-    plain = {"task": "target_accuracy", **of_target, "network": source, "preprocessing": {}, "batch_size": 8}
-    return {**plain, "trainable_from": "all", "selection_share": 0.0, **fed}, training
-
-
-def protocol(name: str, target: str) -> dict[str, Any]:
-    backbone, weights, registry = BACKBONES[name]
-    source = {"backbone": backbone, "weights": weights, "registry": registry}
-    return {**source, "dataset": target, "validation_size": VALIDATED}
-
-
 def write(
     folder: Path,
     pair: tuple[str, str],
@@ -177,11 +194,25 @@ def write(
     only_classes: Sequence[str | None] = (),
     **change: Any,
 ) -> None:
-    fed, training = documents(*pair, trained, **change)
+    """Write the results of fine-tuning a source on a target, with counts of correct predictions by ordering."""
+    source, target = pair
+    stream = {
+        "task": "target_accuracy",
+        "network": source,
+        "batch_size": 8,
+        "selection_share": 0.0,
+    }
+    stream |= {f"{split}_photos_sha256": f"{split} of {target}" for split in ("train", "validation")}
+    training = {"class": "TargetAccuracy", "hyperparameters": {"trained": trained}, "trainer": {"max_epochs": 3}}
+    names = dict(zip(("backbone", "weights", "registry"), BACKBONES[source], strict=True))
     document = {
-        **{"schema": 1, "task": "target_accuracy", "complete": True, "protocol": protocol(*pair)},
+        **{"schema": 1, "task": "target_accuracy", "complete": True, "protocol": {**names, "dataset": target}},
         "accuracies": [count / VALIDATED for count in counts.values()],
-        "key": {"stream": fed, "method": training, "orderings": list(counts)},
+        "key": {
+            "stream": {**stream, "trainable_from": "all", **change},
+            "method": training,
+            "orderings": list(counts),
+        },
         "only_classes": list(only_classes) or [None] * len(counts),
     }
     folder.mkdir(parents=True)
@@ -205,39 +236,22 @@ def refuse(message: str, *runs: str, **options: Any) -> None:
 
 @pytest.mark.usefixtures("tuned")
 def test_a_performance_of_fine_tuning_is_the_mean_over_orderings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert performances("runs/*", output="table.csv") == read(Path("table.csv")) == EXPECTED
+    assert tabulate("runs/*", Path("table.csv")) == EXPECTED
     assert "the whole network fine-tuned" in " ".join(capsys.readouterr().out.split())
     named = performances("runs/*", names={"mine": "ours"}, output="named.csv")
     assert {source for source, _ in named} == {"first", "ours"}
 
 
-def write_ledger(counts: Mapping[tuple[str, str], Sequence[PhotoCounts]], **described: Any) -> None:
-    with Ledger(Path("ledger")) as ledger:
-        for pair, its in counts.items():
-            fed, training = documents(*pair, "all")
-            stream = ledger.record(fed, description={**protocol(*pair), **described})
-            method = ledger.record(training)
-            ledger.write({TraceKey(stream, method, k): count.trace() for k, count in enumerate(its)})
-
-
-@pytest.mark.usefixtures("tuned")
-def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs() -> None:
-    write_ledger({pair: [PhotoCounts(count) for count in counts] for pair, counts in SCORES.items()})
-    assert performances("ledger", output="a.csv") == EXPECTED
-    assert performances(["ledger", "runs/*"], output="b.csv") == EXPECTED
-
-
-@pytest.mark.usefixtures("tuned")
-def test_networks_that_predict_one_class_alone_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    counts = [PhotoCounts(25, 1), PhotoCounts(30), PhotoCounts(20)]
-    write_ledger({("first", "pets"): counts}, classes=["cats", "dogs"])
-    write(Path("run"), ("first", "pets"), {0: 25}, only_classes=["dogs"])
+def test_networks_that_predict_one_class_alone_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("run-a"), ("first", "pets"), {0: 25, 1: 30}, only_classes=["dogs", None])
+    write(Path("run-b"), ("first", "pets"), {0: 25, 2: 20}, only_classes=["dogs", None])
+    assert performances("run-*", output="table.csv") == pytest.approx({("first", "pets"): 0.5})
     expected = "predicts 'dogs' for all validation photos in 1 of 3 orderings."
-    for folders in (["ledger"], ["ledger", "run"]):
-        assert performances(folders, output="table.csv") == pytest.approx({("first", "pets"): 0.5})
-        with Path("table.csv").open(newline="") as file:
-            assert [row["warning"] for row in csv.DictReader(file)] == [expected]
-        assert f"WARNING: first on pets: {expected}" in " ".join(capsys.readouterr().out.split())
+    assert read(Path("table.csv"))["warning"].tolist() == [expected]
+    assert f"WARNING: first on pets: {expected}" in " ".join(capsys.readouterr().out.split())
 
 
 def test_whole_network_and_head_are_two_tables(tuned: Path) -> None:

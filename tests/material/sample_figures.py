@@ -65,7 +65,7 @@ def _heatmaps(folder: Path) -> dict[str, Figure]:
 
 def _audit(folder: Path) -> dict[str, Figure]:
     table = rising_table({"leep": [0.2, 0.1, 0.4, 0.3], "logme": [0.4, 0.1, 0.2, 0.3]})
-    document = run_audit(write_table(folder / "table.csv", table), folder / "audit", "--figure_formats=[]")
+    document = run_audit(write_table(folder / "table.csv", table), folder / "audit")
     return {f"audit_{name}": figure for name, figure in plot_audit(document).items()}
 
 

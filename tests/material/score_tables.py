@@ -68,8 +68,9 @@ def write_table(path: Path, table: TransferTable) -> Path:
 
 
 def run(command: str, table: Path, output: Path, *options: str) -> dict[str, Any]:
-    """Run a command on a table; return the document that it writes."""
-    evaluate.main([command, f"--table={table}", f"--output={output}", "--logger=false", *options])
+    """Run a command on a table, by default without figures; return the document that it writes."""
+    plain = ["--logger=false", "--figure_formats=[]"]
+    evaluate.main([command, f"--table={table}", f"--output={output}", *plain, *options])
     document: dict[str, Any] = json.loads((output / f"{command}.json").read_text())
     return document
 

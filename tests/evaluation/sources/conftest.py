@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +28,16 @@ ENTRIES[2]["model_parameters"] = {"model_name": "mobilenetv3_small_050", "num_cl
 LABELS = np.arange(60) % 3
 
 
-@dataclass
 class Scored:
-    """The files of a run."""
+    """The files of a run; `cells` are the results on the photos, by source and metric."""
 
-    folder: Path
-    rows: list[dict[str, str]]
-    document: dict[str, Any]
-
-    @property
-    def report(self) -> str:
-        return (self.folder / "report.md").read_text()
-
-    @property
-    def cells(self) -> dict[str, dict[str, Any]]:
-        """Return the results on the photos, by source and metric."""
-        cells: dict[str, dict[str, Any]] = self.document["scores"]["photos"]
-        return cells
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with (folder / "scores.csv").open(newline="") as file:
+            self.rows = list(csv.DictReader(file))
+        self.document: dict[str, Any] = json.loads((folder / "transferability.json").read_text())
+        self.report = (folder / "report.md").read_text()
+        self.cells: dict[str, dict[str, Any]] = self.document["scores"]["photos"]
 
 
 def write_registry(folder: Path, models: Sequence[dict[str, Any]] = ENTRIES) -> Path:
@@ -60,9 +52,7 @@ def score(folder: Path, photos: Path, *options: str, models: str, output: str) -
     arguments += [f"--registry={folder / 'registry.json'}", f"--output={folder / output}", "--logger=false"]
     arguments += ["--extraction.num_workers=0", "--extraction.device=cpu"]
     evaluate.main(["transferability", *arguments, *options])
-    with (folder / output / "scores.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return Scored(folder / output, rows, json.loads((folder / output / "transferability.json").read_text()))
+    return Scored(folder / output)
 
 
 def score_pool(

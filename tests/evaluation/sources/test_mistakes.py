@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 
 from headstart.tests.evaluation.sources.conftest import score, write_registry
 from headstart.tests.material.mistakes import error_line
@@ -15,19 +14,14 @@ SUBSET = {"classes": ["dark", "grey"], "source": {"class_path": "ClassFolders", 
 PETS = json.dumps({"class_path": "ClassSubset", "init_args": SUBSET})
 # Options, and what the message has.
 MISTAKES = {
-    "--targets.pets=headstart.datamodules.Cats": "headstart.datamodules.Cats",
-    "--targets.photos.rot=here": "(closest: targets.photos.root)",
     "--targets.photos.root=nowhere": "error: targets.photos.root: there is no folder nowhere; ",
     f"--targets.pets={PETS}": "error: targets.pets.classes: grey not in pictures, whose classes are dark, light",
     "--metrics=[h_score, guess]": "guess",
     "--metrics=[leep, leep]": "metrics: leep, leep given",
-    "--metrics=[]": "metrics: none given",
     "--models=[resnet50]": "models: 'resnet50' not in the registry; it has squeezenet1_1",
-    "--seed=-1": "seed",
     "--resamples=1": "resamples: one part of the photos has no spread; give 2 or more",
     "--output=registry.json": "output: ",
     "--registry=none.json": "model registry none.json",
-    "--performances=none.csv": "performances: ",
     "--performances=0.csv": "performances: no column performance in the first line",
     "--performances=1.csv": "2 wrong entries: row 2, performance is 'high' and not a finite number; row 4, source 'sq",
     "--performances=2.csv": "no pair of the sources squeezenet1_1 and the",
@@ -55,12 +49,3 @@ def test_mistakes_are_one_line(
     line = error_line(capsys, run, 1)
     assert line.startswith("error: target 'photos': photo 'train/dark/3.jpg' cannot be decoded: ")
     assert not Path("out").exists()
-
-
-@pytest.mark.skipif(torch.backends.mps.is_available(), reason="it has the device")
-def test_device_that_is_not_there(tmp_path: Path, photo_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_registry(tmp_path)
-    options = ("--metrics=[h_score]", "--extraction.device=mps")
-    run = partial(score, tmp_path, photo_folder, *options, models="[squeezenet1_1]", output="out")
-    message = "error: extraction.device: torch cannot use mps on this machine; choose another"
-    assert error_line(capsys, run) == message

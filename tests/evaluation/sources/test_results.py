@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from headstart.evaluation.sources.results import (
-    Certainty,
     RankedSources,
-    describe_first,
     describe_ranking,
     find_certainty,
     rank,
@@ -62,7 +60,7 @@ def make_columns(columns: dict[str, list[float | None]]) -> dict[str, dict[str, 
     return {f"source {index}": {metric: values[index] for metric, values in columns.items()} for index in range(count)}
 
 
-def test_ranks_are_those_of_scipy() -> None:
+def test_ranks_are_those_of_scipy_and_baselines_have_no_part_in_the_mean() -> None:
     generator = np.random.default_rng(0)
     columns: dict[str, list[float | None]] = {
         "leep": generator.normal(size=9).tolist(),
@@ -76,29 +74,20 @@ def test_ranks_are_those_of_scipy() -> None:
     assert list(ranking.mean_ranks.values()) == pytest.approx(means)
     assert ranking.names == [f"source {index}" for index in np.argsort(means, kind="stable")]
 
+    without = rank(make_columns(columns), ["leep"])
+    assert without.ranks == ranking.ranks
+    assert without.mean_ranks == without.ranks["gbc"]
 
-def test_metric_without_a_score_or_a_difference_ranks_nothing() -> None:
-    ranking = rank(make_columns({"leep": [1.0, None], "num_classes": [7.0, 7.0], "gbc": [-2.0, -1.0]}))
+
+def test_metrics_without_a_score_or_a_difference_rank_nothing() -> None:
+    columns: dict[str, list[float | None]] = {"leep": [1.0, None], "num_classes": [7.0, 7.0], "gbc": [-2.0, -1.0]}
+    ranking = rank(make_columns(columns | {"h_score": [1 - 1e-15, 1.0]}))
     assert (list(ranking.ranks), ranking.names) == (["gbc"], ["source 1", "source 0"])
     nothing = rank(make_columns({"num_classes": [7.0, 7.0]}))
-    assert (nothing.ranks, nothing.names) == ({}, ["source 0", "source 1"])
-    assert nothing.mean_ranks == {"source 0": None, "source 1": None}
-
-
-def test_scores_that_differ_by_rounding_are_equal() -> None:
-    ranking = rank(make_columns({"h_score": [1 - 1e-15, 1.0], "gbc": [-3.0, -3 + 1e-14], "leep": [-1.0, -2.0]}))
-    assert list(ranking.ranks) == ["leep"]
+    assert (nothing.ranks, nothing.mean_ranks) == ({}, {"source 0": None, "source 1": None})
+    # Scores that differ by rounding errors alone share a rank.
     ranking = rank(make_columns({"h_score": [1.0, 0.5, 1 - 1e-15]}))
     assert list(ranking.ranks["h_score"].values()) == [1.5, 3, 1.5]
-
-
-def test_a_baseline_is_ranked_and_has_no_part_in_the_mean() -> None:
-    scores = make_columns({"baseline": [1.0, 3.0, 2.0], "gbc": [-1.0, -2.0, -3.0]})
-    ranking = rank(scores, ["baseline"])
-    assert list(ranking.ranks["baseline"].values()) == [3, 1, 2]
-    assert list(ranking.mean_ranks.values()) == [1, 2, 3]
-    assert list(rank(scores).mean_ranks.values()) == [2, 1.5, 2.5]
-    assert rank(make_columns({"baseline": [1.0, 3.0]}), ["baseline"]).mean_ranks == {"source 0": None, "source 1": None}
 
 
 def wiggled(value: float, scale: float = 1.0, shift: int = 0) -> Score:
@@ -117,25 +106,28 @@ def test_sources_without_a_significant_difference_share_a_letter() -> None:
         assert find_certainty({"one": {"m": wiggled(1.0)}, **other}, "m") is None, "a source has no interval"
 
 
-def test_the_answer_says_what_the_photos_tell() -> None:
-    def certainty(*order: str, apart: list[tuple[int, int]]) -> Certainty:
-        differences = np.zeros((4, 4), dtype=bool)
-        for pair in apart:
-            differences[pair] = differences[pair[::-1]] = True
-        return Certainty(order, differences)
-
-    certainties = [
-        certainty("A", "B", "C", "D", apart=[(0, 2), (0, 3)]),
-        certainty("C", "A", "B", "D", apart=[(0, 1), (1, 3)]),
-    ]
-    assert describe_first(["A"], ["B", "C", "D"], certainties, 3) == [
-        "First by mean rank: A.",
-        "A is significantly better than C under 1 of 3 metrics, and worse under 1.",
-        "A is significantly better than D under 2 of 3 metrics.",
-        "No metric shows a significant difference between A and B.",
-    ]
-    assert describe_first(["A"], ["B"], [], 2) == ["First by mean rank: A."]
-    assert describe_first(["A", "B"], ["D"], certainties, 2)[0] == "First by mean rank: A, B, alike."
+def test_the_answer_says_what_the_photos_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"A": (1.001, 0.0, 3.0), "B": (1.0, 0.0, 2.0), "C": (0.0, 1.0, 1.0), "D": (-1.0, -1.0, 0.0)}
+    wiggles = {"A": 0, "B": 2, "C": 0, "D": 0}
+    # The third metric has no intervals, and ranks A first.
+    scores = {
+        name: {
+            "log_me": wiggled(first, shift=wiggles[name]),
+            "gbc": wiggled(second, shift=wiggles[name]),
+            "trans_rate": Score(third, 0.0),
+        }
+        for name, (first, second, third) in values.items()
+    }
+    for text in both_reports(make_ranked(scores, {}), capsys):
+        for sentence in (
+            "First by mean rank: A.",
+            "A is significantly better than C under 1 of 3 metrics, and worse under 1.",
+            "A is significantly better than D under 2 of 3 metrics.",
+            "No metric shows a significant difference between A and B.",
+        ):
+            assert sentence in text
+    alike = {"A": {"gbc": Score(1.0, 0.0)}, "B": {"gbc": Score(1.0, 0.0)}, "D": {"gbc": Score(0.0, 0.0)}}
+    assert "First by mean rank: A, B, alike." in both_reports(make_ranked(alike, {}), capsys)[1]
 
 
 def test_rounding_errors_alone_have_an_interval_of_width_0() -> None:
@@ -176,36 +168,34 @@ def test_a_metric_at_its_bound_for_several_sources_has_no_part_in_the_mean_rank(
         assert "± 0 " not in text
 
 
-@pytest.mark.parametrize(
-    ("features", "remark"),
-    [
+def test_noise_of_many_features_does_not_win(capsys: pytest.CaptureFixture[str]) -> None:
+    # There are 60 samples, but 48 without a part.
+    for features, remark in (
         (100, "1 of 3 sources has the highest possible score. It does not show which of the sources is best"),
-        # There are 60 samples, but 48 without a part.
         (58, "1 of 3 sources has the highest possible score, or has it whichever part of the photos is left out."),
-    ],
-)
-def test_noise_of_many_features_does_not_win(features: int, remark: str, capsys: pytest.CaptureFixture[str]) -> None:
-    noise = np.random.default_rng(0).standard_normal((60, features))
-    sources = {"noise": noise, "good": make(8, 3), "fair": make(10, 1)}
-    ranked = rank_features(sources, "h_score", "sfda", "knn", "log_me")
-    assert ranked.saturated == {"h_score": ["noise"], "sfda": ["noise"]}
-    score = ranked.scores["noise"]["h_score"]
-    assert (score.at_bound, score.interval) == (features == 100, None)
-    assert "highest possible" in score.uncertain
-    assert ranked.ranking.ranks["h_score"]["noise"] == 1
-    assert list(ranked.certainties) == ["knn", "log_me"]
-    assert ranked.ranking.mean_ranks == {"good": 1, "fair": 2, "noise": 3}
-    for text in both_reports(ranked, capsys):
-        assert remark in text
-        assert "does not count in the mean rank: many features reach that score, whatever the labels." in text
-        assert "good is significantly better than noise under 2 of 4 metrics." in text
+    ):
+        noise = np.random.default_rng(0).standard_normal((60, features))
+        ranked = rank_features(
+            {"noise": noise, "good": make(8, 3), "fair": make(10, 1)}, "h_score", "sfda", "knn", "log_me"
+        )
+        assert ranked.saturated == {"h_score": ["noise"], "sfda": ["noise"]}
+        score = ranked.scores["noise"]["h_score"]
+        assert (score.at_bound, score.interval) == (features == 100, None)
+        assert "highest possible" in score.uncertain
+        assert ranked.ranking.ranks["h_score"]["noise"] == 1
+        assert list(ranked.certainties) == ["knn", "log_me"]
+        assert ranked.ranking.mean_ranks == {"good": 1, "fair": 2, "noise": 3}
+        for text in both_reports(ranked, capsys):
+            assert remark in text
+            assert "does not count in the mean rank: many features reach that score, whatever the labels." in text
+            assert "good is significantly better than noise under 2 of 4 metrics." in text
 
 
 def test_one_source_alone_whose_accuracy_is_1_is_the_best_and_several_say_nothing() -> None:
     perfect = 100 * np.eye(3)[LABELS] + 1e-9 * make(3, 0)
     ranked = rank_features({"fair": make(8, 1), "perfect": perfect}, "knn")
     # Its interval cannot be computed, so that the difference is not significant.
-    assert (ranked.saturated, ranked.scores["perfect"]["knn"].interval, ranked.certainties) == ({}, None, {})
+    assert (ranked.saturated, ranked.certainties) == ({}, {})
     assert ranked.ranking.mean_ranks == {"fair": 2, "perfect": 1}
     ranked = rank_features({"one": perfect, "two": perfect}, "knn", "nce")
     assert list(ranked.saturated) == ["knn"]
@@ -221,28 +211,23 @@ def test_the_catalogue_marks_the_metrics_whose_bound_many_features_reach() -> No
 
 def test_markdown() -> None:
     values: dict[str, list[float | None]] = {"good": [-0.125, 2.0, None], "bad|*ly*": [-1.5, 2.0, -0.0]}
-    scores: dict[str, dict[str, Score]] = {
+    scores = {
         source: {
             metric: Score(value, 0.25, "too few photos" if value is None else "")
-            for metric, value in zip(("leep", "num_classes", "gbc"), its, strict=True)
+            for metric, value in zip(("leep", "num_classes", "gbc"), row, strict=True)
         }
-        for source, its in values.items()
+        for source, row in values.items()
     }
-    lines = source_report([make_ranked(scores, {"good": 0.9})], DOCUMENT).splitlines()
-    start = lines.index("| source | mean rank | LEEP | NumC | GBC | performance |")
-    assert lines[start + 1 : start + 4] == [
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| good | 1.00 | -0.125 (1) | 2 | – | 0.9 |",
-        "| bad\\|\\*ly\\* | 2.00 | -1.5 (2) | 2 | 0 | – |",
-    ]
-    assert any(line.startswith("- NumC counts the classes of the target") for line in lines)
+    report = source_report([make_ranked(scores, {"good": 0.9})], DOCUMENT)
     for line in (
         "## insects",
         "2,000 training photos of 3 classes (a\\_folder).",
+        "| source | mean rank | LEEP | NumC | GBC | performance |\n| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| good | 1.00 | -0.125 (1) | 2 | – | 0.9 |\n| bad\\|\\*ly\\* | 2.00 | -1.5 (2) | 2 | 0 | – |",
+        "- NumC counts the classes of the target: it is the same for all sources, and ranks none.",
         "- GBC has no score for good: too few photos.",
         "| good | 1.50 | 0.25 | 0.25 | 0.25 | 0.00 |",
-        "| good | 34cd | 78ab |",
-        "| bad\\|\\*ly\\* | 56ef |  |",
         "Seed 3; torch 2.13.",
+        "| good | 34cd | 78ab |\n| bad\\|\\*ly\\* | 56ef |  |",
     ):
-        assert line in lines
+        assert f"\n{line}\n" in report

@@ -22,7 +22,7 @@ from headstart.metrics.transferability.left_out import divide, interval
 from headstart.metrics.transferability.ncti import ncti, ncti_terms
 from headstart.tests.evaluation.sources.conftest import LABELS, score_pool
 
-CHOSEN = {name: METRICS[name] for name in ("h_score", "ncti")}
+COMPARED = {name: METRICS[name] for name in ("h_score", "ncti")}
 SPREADS = {"near": 0.3, "middle": 1.0, "far": 2.0}
 
 
@@ -32,12 +32,12 @@ def make(spread: float) -> NDArray[np.float64]:
 
 
 def score(parts: NDArray[np.int64]) -> dict[str, dict[str, Score]]:
-    return score_pool(CHOSEN, {name: make(spread) for name, spread in SPREADS.items()}, parts)
+    return score_pool(COMPARED, {name: make(spread) for name, spread in SPREADS.items()}, parts)
 
 
 def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> None:
     parts = divide(LABELS, 4, 0)
-    scores = compare_sources(CHOSEN, score(parts))
+    scores = compare_sources(COMPARED, score(parts))
     features = [make(spread) for spread in SPREADS.values()]
     terms = np.array([ncti_terms(x, LABELS) for x in features])
     whole = ncti(terms)
@@ -68,40 +68,31 @@ def test_sources_of_one_kind_do_not_differ_significantly_through_scaling() -> No
 def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none() -> None:
     scores = score(divide(LABELS, 4, 0))
     scores["far"]["ncti"] = Score(None, 0.0, "why")
-    result = compare_sources(CHOSEN, scores)
-    assert (result["near"]["ncti"].value, result["middle"]["ncti"].value) == (2, -1)
-    assert result["far"]["ncti"] == Score(None, 0.0, "why")
-    bare = scores["middle"]["ncti"]
-    scores["middle"]["ncti"] = Score(None, 0.0, terms=bare.terms, uncertain="a part")
-    result = compare_sources(CHOSEN, scores)
-    assert result["near"]["ncti"].value == 2
-    assert result["near"]["ncti"].interval is None
-    del scores["middle"], scores["far"]
-    alone = compare_sources(CHOSEN, scores)["near"]["ncti"]
+    scores["middle"]["ncti"] = Score(None, 0.0, terms=scores["middle"]["ncti"].terms, uncertain="a part")
+    result = {source: by_metric["ncti"] for source, by_metric in compare_sources(COMPARED, scores).items()}
+    assert (result["near"].value, result["middle"].value, result["far"].reason) == (2, -1, "why")
+    assert result["near"].interval is None
+    alone = compare_sources(COMPARED, {"near": scores["near"]})["near"]["ncti"]
     assert alone.value is None
     assert "there is one alone" in alone.reason
 
 
-def score_by_fits(fits: int, parts: NDArray[np.int64]) -> Score:
-    [(name, metric)] = find_metrics([{"n_leep": {"fits": fits, "components_per_class": 2}}]).items()
-    return score_pool({name: metric}, {"one": make(0.7)}, parts)["one"][name]
+def test_an_interval_holds_the_spread_over_starts_and_one_start_or_no_parts_have_none() -> None:
+    def score_by_fits(fits: int, parts: NDArray[np.int64]) -> Score:
+        [(name, metric)] = find_metrics([{"n_leep": {"fits": fits, "components_per_class": 2}}]).items()
+        return score_pool({name: metric}, {"one": make(0.7)}, parts)["one"][name]
 
-
-def test_a_score_is_the_mean_over_starts_whose_spread_its_interval_holds() -> None:
     result = score_by_fits(4, divide(LABELS, 5, 0))
-    assert result.value == pytest.approx(np.mean(result.starts))
-    assert len(set(result.starts)) > 1
     left_out, starts = np.array(result.left_out), np.array(result.starts)
+    assert len(set(result.starts)) > 1
+    assert result.value == pytest.approx(starts.mean())
     assert result.interval == interval(starts.mean(), left_out, starts) != interval(starts.mean(), left_out)
 
-
-def test_one_start_or_no_parts_have_no_interval() -> None:
     one, no_parts = score_by_fits(1, divide(LABELS, 5, 0)), score_by_fits(8, np.full(60, -1))
-    assert (len(one.starts), one.interval) == (1, None)
+    assert (len(one.starts), one.interval, no_parts.interval, no_parts.uncertain) == (1, None, None, "")
     assert "one random start" in one.uncertain
-    assert (no_parts.interval, no_parts.uncertain) == (None, "")
     assert [result.shown for result in (one, no_parts)] == [f"{result.value:.4g}" for result in (one, no_parts)]
-    compared = compare_sources(CHOSEN, score(np.full(60, -1)))
+    compared = compare_sources(COMPARED, score(np.full(60, -1)))
     assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())
 
 
@@ -136,70 +127,51 @@ def test_a_second_command_computes_what_is_missing(
 
     monkeypatch.setattr(command, "score_source", note)
     first = run(STORED, "--resamples=3")
-    assert computed == 2 * [{"log_me", "leep", "ncti", "gbc(pca=8)", "num_classes"}]
-    computed.clear()
     with monkeypatch.context() as patch:
         patch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
         again = run(STORED, "--resamples=3", output="again")
-    assert computed == []
     assert (again.rows, again.cells) == (first.rows, first.cells)
     run("--metrics=[log_me, {gbc: {pca: 7}}]", "--resamples=3", output="more")
-    assert computed == 2 * [{"gbc(pca=7)"}]
-    computed.clear()
     run("--metrics=[log_me]", "--resamples=4", output="parts")
-    run("--metrics=[log_me]", "--resamples=3", "--seed=1", output="seed")
-    assert computed == 4 * [{"log_me"}]
-    computed.clear()
     # Of a user's own function it is not known what it depends on.
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_for_storing.py").write_text("def own(features):\n    return float(features.mean())\n")
     for output in ("own", "own again"):
         run("--metrics=[own_for_storing.own]", "--resamples=0", output=output)
-    assert computed == 4 * [{"own_for_storing.own"}]
+    own = {"own_for_storing.own"}
+    expected = [{"log_me", "leep", "ncti", "gbc(pca=8)", "num_classes"}, {"gbc(pca=7)"}, {"log_me"}, own, own]
+    assert computed == [metrics for metrics in expected for _ in range(2)]
 
 
-def test_scores_come_back_as_they_are(tmp_path: Path) -> None:
-    stored, inputs = StoredScores(tmp_path), make_inputs()
+def test_scores_come_back_as_they_are_by_whatever_they_depend_on(tmp_path: Path) -> None:
     scores = {
         "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3), left_out_seconds=2.0),
         "ncti": Score(None, 0.5, terms=(1.0, 2.0, 3.0), left_out_terms=((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))),
         "leep": Score(None, 0.0, "the model has no source head"),
-        "mine.own": Score(1.0, 0.0),
     }
-    stored.keep(stored.identity(inputs, PARTS), scores)
-    del scores["mine.own"]
-    assert stored.find(stored.identity(make_inputs(), PARTS), [*scores, "mine.own", "h_score"]) == scores
+    stored = StoredScores(tmp_path, make_inputs(), PARTS)
+    stored.keep({name: score for name, score in scores.items() if name != "leep"})
+    stored.keep({"leep": scores["leep"], "mine.own": Score(1.0, 0.0)})
+    assert StoredScores(tmp_path, make_inputs(), PARTS).scores == scores
 
-
-def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = StoredScores(tmp_path)
-    identity = stored.identity(make_inputs(), PARTS)
     changed = make_inputs().features.copy()
     changed[3, 2] = np.nextafter(changed[3, 2], 1)
     changes: list[dict[str, Any]] = [
         *({"features": features} for features in (changed, changed.astype(np.float32), make_inputs().features[:, :3])),
         *({"labels": CODES[::-1]}, {"logits": np.zeros((12, 3))}, {"seed": 2}, {"facts": SourceFacts(10, 0.5)}),
     ]
-    others = [stored.identity(make_inputs(**change), PARTS) for change in changes]
-    others += [stored.identity(make_inputs(), PARTS[::-1]), {**identity, "code": "edited"}]
-    assert len({repr(key) for key in [identity, *others]}) == 10
-    stored.keep(identity, {"log_me": Score(1.0, 0.0)})
-    assert [stored.find(key, ["log_me"]) for key in others] == [{}] * 9
-    assert stored.find(identity, ["log_me(a=1)"]) == {}
+    others = [StoredScores(tmp_path, make_inputs(**change), PARTS) for change in changes]
+    others.append(StoredScores(tmp_path, make_inputs(), PARTS[::-1]))
+    assert [other.scores for other in others] == [{}] * 8
+    assert len({other.file for other in [stored, *others]}) == 9
 
 
 def test_scores_that_cannot_be_read_or_written_are_computed(tmp_path: Path) -> None:
-    stored = StoredScores(tmp_path)
-    identity = stored.identity(make_inputs(), PARTS)
-    stored.keep(identity, {"log_me": Score(1.0, 0.0)})
-    (file,) = (tmp_path / "scores").rglob("*.json")
-    before = file.read_text()
+    stored = StoredScores(tmp_path, make_inputs(), PARTS)
+    stored.keep({"log_me": Score(1.0, 0.0)})
+    before = stored.file.read_text()
     for text in ("", "{}", before.replace("1.0", "1.5")):
-        file.write_text(text)
-        assert stored.find(identity, ["log_me"]) == {}
-    stored.keep(identity, {"log_me": replace(Score(1.0, 0.0), value=2.0)})
-    assert stored.find(identity, ["log_me"])["log_me"].value == 2
+        stored.file.write_text(text)
+        assert StoredScores(tmp_path, make_inputs(), PARTS).scores == {}
     (tmp_path / "file").touch()
-    full = StoredScores(tmp_path / "file")
-    full.keep(identity, {"log_me": Score(1.0, 0.0)})
-    assert full.find(identity, ["log_me"]) == {}
+    StoredScores(tmp_path / "file", make_inputs(), PARTS).keep({"log_me": Score(1.0, 0.0)})

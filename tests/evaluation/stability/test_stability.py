@@ -1,14 +1,17 @@
 """`headstart stability` on tables whose answers follow without computation."""
 
-import csv
 from functools import partial
 from math import comb
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
+from headstart.evaluation.stability.figures import plot_study
+from headstart.evaluation.stability.study import run_study
+from headstart.metrics.ranking.pools import Pools
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.score_tables import PERFORMANCES, SCORES, make_table, number, scaled_table, write_table
 from headstart.tests.material.score_tables import run_stability as run
@@ -16,7 +19,6 @@ from headstart.tests.material.score_tables import run_stability as run
 SOURCES = len(PERFORMANCES)
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
     split = run(table, tmp_path / "split", "--pool_size=4")
     last = run(table, tmp_path / "last", "--pool_size=4", "--ties=last")
@@ -30,7 +32,6 @@ def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
     assert split["setup_stability"]["target"] == pytest.approx(1, abs=1e-12), "all targets agree"
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One metric wins on target t0, the other on t1 and t2: of two that are left, it wins 1 in 2 or none."""
     signs = np.array([[1, -1, -1], [-1, 1, 1]])[:, None, :] * np.arange(4.0)[:, None]
@@ -49,29 +50,24 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     assert document["setup_stability_ci95"]["pool"] == [None, None], "three targets"
     assert "3 targets have no intervals of 95 % and no significant differences at 5 %" in printed
     assert "The target changes the outcome most. Two experiments" in printed
-    with (tmp_path / "out" / "setup_stability.csv").open() as file:
-        [row] = [row for row in csv.DictReader(file) if row["varying"] == "target"]
-    assert [float(row[f"{end}_without_a_target"]) for end in ("lowest", "highest")] == pytest.approx([-1, 1])
-    assert (row["ci95_low"], row["ci95_high"]) == ("", "")
+    row = pd.read_csv(tmp_path / "out" / "setup_stability.csv", index_col="varying").loc["target"]
+    assert (row["lowest_without_a_target"], row["highest_without_a_target"]) == pytest.approx((-1, 1))
+    assert row[["ci95_low", "ci95_high"]].isna().all()
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
     table = write_table(tmp_path / "table.csv", scaled_table(number("s", SOURCES), SCORES))
     document = run(table, tmp_path / "out")
     assert document["pool_size"] == 4, "70 % of five, rounded"
     assert document["experiments"] == comb(SOURCES, 4) * (SOURCES - 4) * 4
-    assert document["setup_stability_pairs"]["target"] == comb(SOURCES, 4) * 4
     with_own = run(table, tmp_path / "kept", "--exclude_target=false", "--pool_size=4")
     assert with_own["experiments"] == comb(SOURCES, 4) * SOURCES * 4
 
 
 def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    scores = np.arange(12.0).reshape(2, SOURCES, 1)
-    table = write_table(
-        tmp_path / "table.csv", make_table(scores, np.full((SOURCES, 1), 0.5), metrics=["first", "second"])
-    )
-    document = run(table, tmp_path / "out", "--pool_size=4")
+    scores, performances = np.arange(12.0).reshape(2, SOURCES, 1), np.full((SOURCES, 1), 0.5)
+    write_table(tmp_path / "table.csv", make_table(scores, performances, metrics=["first", "second"]))
+    document = run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=4")
     assert document["setup_stability"] == {"target": None, "measure": None, "pool": None}
     assert document["undefined_experiments"] == document["experiments"]
     rates = document["win_rate_percent"]["first"]
@@ -81,33 +77,35 @@ def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytes
     assert "nan" not in printed
 
 
-def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "out"
-    document = run(table, output, "--pool_size=4")
-    with (output / "win_rates.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 5 * len(SCORES)
-    for row in rows:
-        rates = document[f"win_rate_percent_ties_{row['ties']}"][row["metric"]]
-        assert float(row["percent"]) == rates[row["measure"]]
-    with (output / "setup_stability.csv").open() as file:
-        assert {row["varying"]: float(row["setup_stability"]) for row in csv.DictReader(file)} == document[
-            "setup_stability"
-        ]
-    with Image.open(output / "scatter.png") as picture:
+def test_tables_and_a_picture_are_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = run(table, tmp_path / "out", "--pool_size=4", "--figure_formats=[png]")
+    rates = pd.read_csv(tmp_path / "out" / "win_rates.csv")
+    assert len(rates) == 2 * 5 * len(SCORES)
+    for row in rates.to_dict("records"):
+        assert row["percent"] == document[f"win_rate_percent_ties_{row['ties']}"][row["metric"]][row["measure"]]
+    agreements = pd.read_csv(tmp_path / "out" / "setup_stability.csv", index_col="varying")
+    assert agreements["setup_stability"].to_dict() == document["setup_stability"]
+    with Image.open(tmp_path / "out" / "scatter.png") as picture:
         assert np.ptp(np.asarray(picture.convert("L"))) > 150
     printed = " ".join(capsys.readouterr().out.split())
     assert "leader: H-score and right with ties=split (34.4 %) but right with ties=last (100.0 %)" in printed
 
 
-@pytest.mark.usefixtures("without_figures")
+def test_of_many_metrics_those_that_win_most_are_plotted() -> None:
+    scores = np.concatenate([np.array(list(SCORES.values())), -PERFORMANCES + np.eye(4, SOURCES)])[:, :, None]
+    study = run_study(make_table(scores, PERFORMANCES[:, None]), Pools(SOURCES, 4))
+    figure = plot_study(study)["scatter"]
+    shown = {axes.get_xlabel() for axes in figure.axes} | {axes.get_ylabel() for axes in figure.axes}
+    wins = study.wins.percent("split")[:, -1]
+    assert shown - {""} == {f"m{index}" for index in np.argsort(-wins, kind="stable")[:6]}
+
+
 def test_metrics_with_the_same_scores_share_their_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = dict.fromkeys(("gbc", "GBC+", "gbc_é"), PERFORMANCES)
     run(write_table(tmp_path / "table.csv", scaled_table(["t0", "t1"], same)), tmp_path / "out", "--pool_size=4")
     assert capsys.readouterr().out.count("33.3 [33.3, 33.3]") == 3 * 5
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_a_study_of_another_table_is_not_replaced_unasked(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,8 +114,7 @@ def test_a_study_of_another_table_is_not_replaced_unasked(
     other = write_table(tmp_path / "other.csv", scaled_table(["t0", "t1"], SCORES))
     for studied, options, key in (
         (other, ["--pool_size=4"], "table/sha256"),
-        (table, ["--pool_size=3"], "pool_size"),
-        (table, ["--pool_size=4", "--metrics=[gbc, right]"], "metrics"),
+        (table, ["--pool_size=3", "--metrics=[gbc, right]"], "pool_size, metrics"),
     ):
         line = error_line(capsys, partial(run, studied, tmp_path / "out", *options), 1)
         assert f"holds results of another configuration ({key}); " in line
@@ -127,13 +124,12 @@ def test_a_study_of_another_table_is_not_replaced_unasked(
 MISTAKES = [
     (["--pool_size=7"], "pool_size: 7 is given; 2 to 6 is allowed"),
     (["--pool_size=3", "--pools=5"], "pools: 5 is given; 40 or more are needed"),
-    (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
+    (["--preset=scenario1"], "pool_size: 11 is given; 2 to 6 is allowed"),
     (["--metrics=[right, foo]"], "metrics: 'foo' not in the table; it has right, gbc, h_score, leep"),
     (["--metrics=[right]"], "metrics: right given; two or more are needed, none of them twice"),
 ]
 
 
-@pytest.mark.usefixtures("without_figures")
 def test_mistakes_are_one_line(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
     for options, message in MISTAKES:

@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import softmax
 
+from headstart.metrics import h_score, leep, nce
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
+from headstart.tests.material.metric_formulas import OF_FEATURES
 from headstart.tests.material.root import ROOT, require_checkout
 
 # Metrics that sample, by the positions of samples.
@@ -51,6 +52,15 @@ def test_metrics_have_lines_in_the_documentation() -> None:
         if metric.defaults:
             [line] = [line for line in lines if line.startswith(f"- `{name}`: ")]
             assert set(re.findall(r"`(\w+)` \(", line)) == set(metric.defaults), name
+
+
+def test_names_are_those_of_the_functions() -> None:
+    features, logits = make(1.0)
+    inputs = Inputs(features, LABELS, logits)
+    expected = {name: function(features, LABELS) for name, function in OF_FEATURES.items()}
+    expected["h_score_shrunk"] = h_score(features, LABELS, shrinkage=True)
+    expected |= {"leep": leep(inputs.probabilities, LABELS), "nce": nce(inputs.probabilities.argmax(1), LABELS)}
+    assert {name: METRICS[name].compute(inputs) for name in expected} == expected
 
 
 def test_a_better_source_has_the_better_score_and_other_labels_a_lower_one() -> None:
@@ -99,12 +109,3 @@ def test_scores_are_repeatable_share_statistics_and_do_not_depend_on_the_order_o
         assert evaluate(name, shared) == score(name) == score(name), name
         if name not in DRAWN:
             assert score(name, order=order) == pytest.approx(score(name), rel=1e-9, abs=1e-12), name
-
-
-def test_a_subset_has_its_own_rows_and_statistics() -> None:
-    features, logits = make(1.0)
-    rows = Inputs(features, LABELS, logits, facts=FACTS).subset(LABELS != 1)
-    np.testing.assert_array_equal(rows.features, features[LABELS != 1])
-    np.testing.assert_allclose(rows.probabilities, softmax(logits[LABELS != 1], axis=1), rtol=1e-12)
-    np.testing.assert_array_equal(rows.labels, LABELS[LABELS != 1])
-    assert rows.statistics.classes == 2

@@ -18,14 +18,12 @@ def sample(samples: int, features: int, clusters: int, spread: float, seed: int 
     return np.asarray(rows)
 
 
-@pytest.mark.parametrize(
-    ("samples", "features", "clusters", "spread"), [(400, 2, 4, 1.0), (500, 12, 10, 0.8), (300, 30, 12, 0.5)]
-)
-def test_as_scikit_learn_from_the_same_start(samples: int, features: int, clusters: int, spread: float) -> None:
-    rows = sample(samples, features, clusters, spread)
-    fitted, expected = fit_mixture(rows, clusters, 0), mixture(rows, clusters, 0)
-    assert fitted[1] == pytest.approx(expected.score(rows), abs=1e-7)
-    np.testing.assert_allclose(fitted[0], expected.predict_proba(rows), atol=1e-6)
+def test_as_scikit_learn_from_the_same_start() -> None:
+    for samples, features, clusters, spread in ((400, 2, 4, 1.0), (500, 12, 10, 0.8), (300, 30, 12, 0.5)):
+        rows = sample(samples, features, clusters, spread)
+        fitted, expected = fit_mixture(rows, clusters, 0), mixture(rows, clusters, 0)
+        assert fitted[1] == pytest.approx(expected.score(rows), abs=1e-7)
+        np.testing.assert_allclose(fitted[0], expected.predict_proba(rows), atol=1e-6)
 
 
 def test_separated_clusters_are_found() -> None:
@@ -57,11 +55,3 @@ def test_k_means_is_as_good_as_scikit_learn() -> None:
     ours = np.mean([inertia(k_means(rows, 20, seed)) for seed in range(5)])
     theirs = np.mean([KMeans(20, n_init=1, random_state=seed).fit(rows).inertia_ for seed in range(5)])
     assert ours < 1.05 * theirs
-
-
-def test_k_means_stops_where_every_row_is_with_its_nearest_centre() -> None:
-    rows = sample(200, 3, 5, 0.5)
-    labels = k_means(rows, 5, 1)
-    np.testing.assert_array_equal(labels, k_means(rows, 5, 1))
-    centres = np.stack([rows[labels == k].mean(0) for k in range(5)])
-    np.testing.assert_array_equal(labels, ((rows[:, None] - centres) ** 2).sum(2).argmin(1))

@@ -32,22 +32,20 @@ def test_parts_share_every_class() -> None:
     assert set(np.bincount(parts[parts >= 0])) == {7}
     assert np.array_equal(parts, divide(labels, 5, 0))
     assert not np.array_equal(parts, divide(labels, 5, 1))
-
-
-def test_there_are_no_more_parts_than_samples_to_leave_out() -> None:
+    # There are no more parts than samples to leave out.
     assert sorted(divide(np.array([0, 0, 1, 1, 1, 2]), 10, 0)) == [-1, 0, 1, 2, 3, 4]
     assert divide(np.array([3, 1, 2]), 10, 0).tolist() == [-1] * 3
     assert divide(np.array([0, 0, 1, 1]), 0, 0).tolist() == [-1] * 4
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
-def test_prepared_terms_give_the_score_if_all_groups_are_kept(name: str) -> None:
+def test_prepared_terms_give_the_score_if_all_groups_are_kept() -> None:
     features, labels = make(60, 7)
-    inputs = Inputs(features, labels)
-    score = METRICS[name].scorer(inputs)
-    assert np.mean(score(np.ones(60, dtype=bool), inputs)) == METRICS[name].compute(inputs)
-    mask = divide(labels, 5, 0) != 0
-    assert np.mean(score(mask[inputs.order], inputs.subset(mask))) != METRICS[name].compute(inputs)
+    inputs, mask = Inputs(features, labels), divide(labels, 5, 0) != 0
+    for name, metric in METRICS.items():
+        if metric.prepare:
+            score = metric.scorer(inputs)
+            assert np.mean(score(np.ones(60, dtype=bool), inputs)) == metric.compute(inputs), name
+            assert np.mean(score(mask[inputs.order], inputs.subset(mask))) != metric.compute(inputs), name
 
 
 def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
@@ -62,15 +60,14 @@ def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     assert prepare_parc(inputs.statistics, probes=20)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("components", [None, 4])
-def test_released_parc_of_what_is_kept_has_the_scales_and_components_of_all(components: int | None) -> None:
+def test_released_parc_of_what_is_kept_has_the_scales_and_components_of_all() -> None:
     features, labels = make(60, 7)
     labels = labels % 2  # of two classes, no distances have rounding errors
     mask, inputs = divide(labels, 5, 0) != 0, Inputs(features, labels)
-    rows = features - features.mean(0) if components is None else PCA(components).fit_transform(features)
-    rows = rows / rows.std(0)
-    score = prepare_parc(inputs.statistics, variant="released", components=components)(mask[inputs.order])
-    assert score == pytest.approx(parc(rows[mask], labels[mask]), rel=1e-9)
+    for components, rows in ((None, features - features.mean(0)), (4, PCA(4).fit_transform(features))):
+        expected = parc((rows / rows.std(0))[mask], labels[mask])
+        score = prepare_parc(inputs.statistics, variant="released", components=components)(mask[inputs.order])
+        assert score == pytest.approx(expected, rel=1e-9)
 
 
 def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
@@ -128,25 +125,3 @@ def test_sources_whose_scores_differ_by_their_starts_are_compared_by_welchs_t_te
     # The same starts, and samples on which the two differ as much: fewer differences are significant.
     wide = generator.standard_normal((5, 10))
     assert significant_differences(starts.mean(1), wide, starts).sum() < result.sum()
-
-
-@pytest.mark.slow
-def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
-    """For a smooth metric and for one of ranks, in a wide band; `benchmarks/coverage/scores.py` has all."""
-
-    def score(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        generator = np.random.default_rng(seed)
-        labels = np.repeat(np.arange(4), 30)
-        features = generator.standard_normal((120, 10)) + 0.8 * np.eye(4, 10)[labels]
-        inputs, parts = Inputs(features, labels), divide(labels, 10, seed)
-        rests = [inputs.subset(parts != part) for part in range(10)]
-        values = [METRICS[name].compute(inputs) for name in names]
-        return np.array(values), np.array([[METRICS[name].compute(rest) for rest in rests] for name in names])
-
-    names = ("h_score", "log_me", "gbc", "knn")
-    drawn = [score(seed) for seed in range(60)]
-    spread = np.std([values for values, _ in drawn], axis=0, ddof=1)
-    errors = np.sqrt(np.mean([standard_error(left_out) ** 2 for _, left_out in drawn], axis=0))
-    assert ((errors / spread > 0.7) & (errors / spread < 1.4))[:3].all(), errors / spread
-    # Neighbours change by leaps, so that the interval is too wide rather than too narrow.
-    assert 0.8 < errors[3] / spread[3] < 2.2

@@ -11,32 +11,29 @@ from headstart.metrics.transferability.inputs import ClassShare, sample_targets
 from headstart.metrics.transferability.pixel_sampling import count_pixels, sample_pixels
 
 
-@pytest.mark.parametrize("classes", [3, 10, 397])
-def test_half_of_the_classes_are_chosen_each_equally_often(classes: int) -> None:
-    targets = sample_targets(classes, 2000, "half", 0)
-    size = max(2, classes // 2)
-    assert {len(target) for target in targets} == {size}
-    shares = np.bincount(np.concatenate(targets), minlength=classes) / len(targets)
-    expected = size / classes
-    assert np.abs(shares - expected).max() < 5 * math.sqrt(expected * (1 - expected) / len(targets))
+def test_half_of_the_classes_are_chosen_each_equally_often() -> None:
+    for classes in (3, 10, 397):
+        targets = sample_targets(classes, 2000, "half", 0)
+        size = max(2, classes // 2)
+        assert {len(target) for target in targets} == {size}
+        shares = np.bincount(np.concatenate(targets), minlength=classes) / len(targets)
+        expected = size / classes
+        assert np.abs(shares - expected).max() < 5 * math.sqrt(expected * (1 - expected) / len(targets))
 
 
 def test_varying_shares_go_from_2_to_100_percent_uniformly() -> None:
     sizes = np.array([len(target) for target in sample_targets(200, 20_000, "varying", 0)])
     assert (sizes.min(), sizes.max()) == (4, 200)
-    counts = np.bincount(sizes)[4:]
     expected = len(sizes) / 197
-    assert np.abs(counts - expected).max() < 5 * math.sqrt(expected)
+    assert np.abs(np.bincount(sizes)[4:] - expected).max() < 5 * math.sqrt(expected)
 
 
-@pytest.mark.parametrize("share", ["varying", "half"])
-def test_a_seed_decides_the_pool_and_a_longer_pool_begins_alike(share: ClassShare) -> None:
-    long, short, other = (sample_targets(40, n, share, seed) for n, seed in ((30, 1), (10, 1), (30, 2)))
-    assert [target.tolist() for target in long[:10]] == [target.tolist() for target in short]
-    assert [target.tolist() for target in long] != [target.tolist() for target in other]
-
-
-def test_two_classes_give_no_pool() -> None:
+def test_a_seed_decides_the_pool_and_a_longer_pool_begins_alike() -> None:
+    shares: tuple[ClassShare, ...] = ("varying", "half")
+    for share in shares:
+        long, short, other = (sample_targets(40, n, share, seed) for n, seed in ((30, 1), (10, 1), (30, 2)))
+        assert [target.tolist() for target in long[:10]] == [target.tolist() for target in short]
+        assert [target.tolist() for target in long] != [target.tolist() for target in other]
     with pytest.raises(ValueError, match="it has 2 classes"):
         sample_targets(2, 10, "half", 0)
 
@@ -79,59 +76,43 @@ def test_the_draw_without_replacement_is_successive() -> None:
     assert abs(share - expected) < 5 * math.sqrt(expected * (1 - expected) / len(maps))
 
 
-def test_every_sampled_pixel_is_one_of_its_image_and_none_comes_twice() -> None:
+def test_every_sampled_pixel_is_a_valid_one_of_its_image_and_none_comes_twice() -> None:
     maps = make_maps(5, 20, [0.7, 0.2, 0.1])
+    maps[0, 1:] = IGNORED
+    maps[1] = IGNORED
     features, labels = sample_pixels(numbered(maps), maps, per_image=150)
     image, row, column = features.T.astype(int)
-    np.testing.assert_array_equal(np.bincount(image), [150] * 5)
+    np.testing.assert_array_equal(np.bincount(image), [20, 0, 150, 150, 150])
     np.testing.assert_array_equal(maps[image, row, column], labels)
+    assert not (labels == IGNORED).any()
     assert len(np.unique(features, axis=0)) == len(features)
 
 
-def test_the_ignored_label_is_never_sampled_and_short_images_give_what_they_have() -> None:
-    maps = make_maps(3, 10, [0.5, 0.5])
-    maps[0, 1:] = IGNORED
-    maps[1] = IGNORED
-    features, labels = sample_pixels(numbered(maps), maps, per_image=50)
-    assert not (labels == IGNORED).any()
-    np.testing.assert_array_equal(np.bincount(features[:, 0].astype(int), minlength=3), [10, 0, 50])
-
-
-def test_a_seed_decides_the_sample_also_batch_by_batch() -> None:
+def test_a_seed_decides_the_sample_also_batch_by_batch_and_of_tensors() -> None:
     maps = make_maps(6, 20, [0.6, 0.4])
     maps[2, 3:9] = IGNORED
     features, counts = numbered(maps), count_pixels(maps)
-    whole = sample_pixels(features, maps, 30, seed=7)
-    again = sample_pixels(features, maps, 30, seed=7)
-    other = sample_pixels(features, maps, 30, seed=8)
+    whole, other = (sample_pixels(features, maps, 30, seed=seed) for seed in (7, 8))
     generator = np.random.default_rng(7)
-    batches = [(slice(0, 2), generator), (slice(2, 6), generator)]
-    parts = [sample_pixels(features[b], maps[b], 30, seed=g, counts=counts) for b, g in batches]
-    for index in (0, 1):
-        np.testing.assert_array_equal(whole[index], again[index])
-        np.testing.assert_array_equal(whole[index], np.concatenate([part[index] for part in parts]))
+    batches = [
+        sample_pixels(features[part], maps[part], 30, seed=generator, counts=counts)
+        for part in (slice(0, 2), slice(2, 6))
+    ]
+    of_tensors = sample_pixels(torch.from_numpy(features), torch.from_numpy(maps).to(torch.uint8), 30, seed=7)
+    for index, expected in enumerate(whole):
+        np.testing.assert_array_equal(np.concatenate([batch[index] for batch in batches]), expected)
+        np.testing.assert_array_equal(of_tensors[index].numpy(), expected)
     assert not np.array_equal(whole[0], other[0])
 
 
-def test_tensors_give_the_same_sample() -> None:
-    maps = make_maps(4, 12, [0.8, 0.2])
-    features = numbered(maps).astype(np.float32)
-    expected = sample_pixels(features, maps, 20)
-    sampled = sample_pixels(torch.from_numpy(features), torch.from_numpy(maps).to(torch.uint8), 20)
-    assert sampled[0].dtype == torch.float32
-    np.testing.assert_array_equal(sampled[0].numpy(), expected[0])
-    np.testing.assert_array_equal(sampled[1].numpy(), expected[1])
-
-
-@pytest.mark.parametrize("sides", [(4, 12), (5, 13), (6, 3)])
-def test_label_maps_are_read_at_the_centres_of_feature_pixels(sides: tuple[int, int]) -> None:
-    small, large = sides
-    maps = np.random.default_rng(0).integers(0, 5, (2, large, large))
-    features = numbered(np.zeros((2, small, small), dtype=np.int64))
-    sampled, labels = sample_pixels(features, maps, small * small)
-    for (image, row, column), label in zip(sampled.astype(int), labels, strict=True):
-        position = [math.floor((i + 0.5) * large / small) for i in (row, column)]
-        assert label == maps[image, position[0], position[1]]
+def test_label_maps_are_read_at_the_centres_of_feature_pixels() -> None:
+    for small, large in ((4, 12), (5, 13), (6, 3)):
+        maps = np.random.default_rng(0).integers(0, 5, (2, large, large))
+        features = numbered(np.zeros((2, small, small), dtype=np.int64))
+        sampled, labels = sample_pixels(features, maps, small * small)
+        for (image, row, column), label in zip(sampled.astype(int), labels, strict=True):
+            position = [math.floor((i + 0.5) * large / small) for i in (row, column)]
+            assert label == maps[image, position[0], position[1]]
 
 
 def test_pixels_are_counted_over_maps_of_all_sizes_and_kinds() -> None:
