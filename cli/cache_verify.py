@@ -19,7 +19,7 @@ def cache_verify(run: str, all: bool = False) -> RowCheck:  # noqa: A002 - name 
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
-        all: Compute all parts again, and not one of each split, chosen at random.
+        all: Compute all parts again, and not the first of each split.
 
     Returns:
         How many rows were checked and were wrong, and how many parts were removed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ class RowCheck:
     """Computes stored rows again, and removes parts with wrong ones.
 
     Attributes:
-        all: Whether all parts are checked, and not one of each table.
+        all: Whether all parts are checked, and not the first of each table.
         checked: Rows that were computed again.
         wrong: Rows that differ from the computed ones.
         removed: Parts that were removed.
@@ -50,9 +49,9 @@ class RowCheck:
         parts = table.find(digests).by_part()
         names = sorted(parts)
         if names and not self.all:
-            names = [random.choice(names)]
+            names = names[:1]
 
-        computer = RowComputer(request, resources.workers, load(request, resources.cache)) if names else None
+        computer = RowComputer(request, resources.workers, load(request)) if names else None
         checked = wrong = removed = 0
         for name in names:
             assert computer is not None
