@@ -33,13 +33,14 @@ def find_duplicates(train: Photos, validation: Photos) -> list[list[str]]:
     for _, group in table[table.duplicated("digest", keep=False)].groupby("digest", sort=False):
         split, index = group["split"].iloc[0], int(group.index[0])
         if group.duplicated(["split", "label"]).sum() < len(group) - 1 and _is_readable(splits[split], index):
-            duplicates.append([f"{row.name} ({row.split})" for row in group.itertuples()])
+            duplicates.append([f"{splits[row.split].names[row.Index]} ({row.split})" for row in group.itertuples()])
     return duplicates
 
 
 def _table(photos: Photos, cache: Path | None = None) -> pd.DataFrame:
-    """Return digest, label and name of each photo."""
-    return pd.DataFrame({"digest": photos.digests(cache), "label": photos.labels, "name": list(photos.names)})
+    """Return digest and label of each photo."""
+    # A name that is not UTF-8 could not be in a table.
+    return pd.DataFrame({"digest": photos.digests(cache), "label": photos.labels})
 
 
 def _is_readable(photos: Photos, index: int) -> bool:
@@ -79,12 +80,15 @@ def count_once(photos: Photos, cache: Path | None = None, without: Collection[in
     table = _table(photos, cache).drop(index=list(without))
     content = ["digest", "label"]
     once = table.drop_duplicates(content)
-    repeated, several = (
-        [list(group["name"]) for _, group in rows[rows.duplicated(by, keep=False)].groupby(by, sort=False)]
-        for rows, by in ((table, content), (once, "digest"))
-    )
+    repeated, several = _names_of_equal(photos, table, content), _names_of_equal(photos, once, ["digest"])
     kept = once.index.to_numpy()
     return CountedOnce(photos if len(kept) == len(photos) else photos.subset(kept), kept, repeated, several)
+
+
+def _names_of_equal(photos: Photos, table: pd.DataFrame, columns: list[str]) -> list[list[str]]:
+    """Return the names of photos that are equal in some columns of a table, group by group."""
+    groups = table[table.duplicated(columns, keep=False)].groupby(columns, sort=False)
+    return [[photos.names[index] for index in group.index] for _, group in groups]
 
 
 def quote(groups: Sequence[Sequence[str]], sign: str) -> str:
