@@ -3,7 +3,6 @@
 import hashlib
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from pickle import UnpicklingError
@@ -14,6 +13,7 @@ import pooch
 import torch
 from filelock import FileLock
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from headstart.modules.networks.spec import WeightsAddress
 from headstart.output.errors import UserError, reason_of
@@ -153,15 +153,12 @@ def linear_heads(network: nn.Module, run: Callable[[], object]) -> dict[str, nn.
     """
     if hasattr(network, TIMM_CONFIG):
         return _pick_heads(network, nn.Linear)
-    ran = list[tuple[str, nn.Linear]]()
-    with ExitStack() as hooks:
-        for name, module in network.named_modules():
-            if isinstance(module, nn.Linear):
-                hooks.enter_context(
-                    module.register_forward_hook(lambda layer, *_, name=name: ran.append((name, layer)))
-                )
+    linear = {module: name for name, module in network.named_modules() if isinstance(module, nn.Linear)}
+    ran = list[nn.Module]()
+    with register_module_forward_hook(lambda module, *_: ran.append(module)):
         run()
-    return dict(ran[-1:])
+    last = [layer for layer in ran if isinstance(layer, nn.Linear) and layer in linear][-1:]
+    return {linear[layer]: layer for layer in last}
 
 
 def heads(network: nn.Module) -> dict[str, nn.Linear] | dict[str, nn.Conv2d]:
