@@ -27,11 +27,14 @@ from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError
 from headstart.output.files import write_together
 from headstart.output.printable import say
+from headstart.output.processors import require_memory
 from headstart.output.results_folder import ResultsFolder
 from headstart.output.seeds import Seed
 from headstart.store.cache import cache_folder
 
 FOLDER = "classifier"
+# Bytes of an ordering for each photo: its place, and the random number that it is sorted by.
+BYTES_PER_PHOTO = 16
 # What the description of the classifier has of the results, by its names there.
 ABOUT = {"method": "method", "labels": "photos", "expected_accuracy": "expected_accuracy"}
 FILES = ("results.json", "report.md", "photos.csv", f"{FOLDER}/{JSON}", f"{FOLDER}/{TENSORS}")
@@ -100,6 +103,8 @@ def fit(
 
     labelled = read_photos(photos, demo, cache_folder(features.cache_dir))
     _require_apart(results.path, photos, labelled.photos)
+    listed = len(labelled.photos)
+    require_memory("orderings", f"{orderings:,} orderings of {listed:,} photos", BYTES_PER_PHOTO * orderings * listed)
     specs = [_spec(option) for option in backbones or ()] or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     labelled, embedded, samples = _embed(labelled, specs, features, int(seed), near_duplicates)
 
