@@ -91,7 +91,8 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         of_classifier = {name: value for name, value in params.items() if name in self._get_param_names()}
         self._hyperparameters |= {name: value for name, value in params.items() if name not in of_classifier}
-        return super().set_params(**of_classifier)
+        super().set_params(**of_classifier)
+        return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from these samples, and forget earlier ones.

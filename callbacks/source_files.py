@@ -17,7 +17,6 @@ from torch import nn
 from headstart.contract.documents import read_registry
 from headstart.contract.names import MODEL_PATTERN, PATTERN_RULES
 from headstart.contract.schema import CONTRACT_VERSION
-from headstart.modules.networks.build import HELD_OUT_ACCURACY
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import PENULTIMATE, PIXELS
@@ -26,22 +25,40 @@ from headstart.output.files import replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
+# A safetensors file starts with the length of its header in this many bytes, and pads the header to a multiple of them.
+LENGTH = 8
 
 
-def weights_bytes(network: nn.Module, accuracy: float) -> bytes:
+def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
     """Return the content of the file of weights, safetensors in half precision wherever its range suffices.
 
     Args:
         network: The network; its integer buffers, which count batches, are left out.
-        accuracy: Its accuracy on held-out samples, which the file has as metadata.
+        metadata: Metadata of the file.
     """
     state = {}
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
             half = tensor.detach().cpu().to(torch.float16)
             state[name] = (half if half.isfinite().all() else tensor.detach().cpu()).contiguous()
-    # The library writes several values in random order, so that files of the same model would differ.
-    return save(state, {HELD_OUT_ACCURACY: f"{accuracy:.4f}"})
+
+    content = save(state)
+    length = int.from_bytes(content[:LENGTH], "little")
+    # The library writes metadata in random order, so files of the same model would differ.
+    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(content[LENGTH : LENGTH + length])}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % LENGTH)
+    return len(text).to_bytes(LENGTH, "little") + text + content[LENGTH + length :]
+
+
+def describe_architecture(spec: NetworkSpec) -> str:
+    """Return a description of an architecture: the library, the model and its arguments without the number of classes.
+
+    Args:
+        spec: The network.
+    """
+    arguments = [f"{key} {value}" for key, value in spec.arguments.items() if key != "num_classes"]
+    return ", ".join([f"{spec.library} {spec.model}", *arguments, *(["of pixels"] if spec.pixels else [])])
 
 
 def registry_entry(

@@ -14,6 +14,7 @@ from headstart.callbacks.source_files import (
     REGISTRY,
     WEIGHTS,
     add_entry,
+    describe_architecture,
     other_entries,
     registry_entry,
     require_name,
@@ -111,7 +112,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             if files.holds(key.describe()) and files.has(WEIGHTS):
                 say(f"{str(self.folder)!r} already has this model; nothing is computed.")
             elif self._train(network, preprocessing):
-                self._write(files, key, network)
+                self._write(files, key, spec, network, preprocessing)
             else:
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False}
@@ -149,7 +150,9 @@ Train a source model on a data set. Writes its weights and a registry entry.
         )
         return replace(spec, model=choose_model(spec), pixels=self.datamodule.of_pixels)
 
-    def _write(self, files: RunFolder, key: RunKey, network: nn.Module) -> None:
+    def _write(
+        self, files: RunFolder, key: RunKey, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing
+    ) -> None:
         """Write the weights and the results."""
         batches = self.datamodule
         # The measure has single precision; the number of correct predictions is exact.
@@ -160,7 +163,16 @@ Train a source model on a data set. Writes its weights and a registry entry.
         warnings = [] if only is None else one_class_warnings({0: batches.classes[only]}, 1, batches.of_pixels)
         print_lines(f"WARNING: The network {warning}" for warning in warnings)
 
-        content = weights_bytes(network, accuracy)
+        metadata = {
+            "architecture": describe_architecture(spec),
+            "classes": str(len(batches.classes)),
+            "held_out_accuracy": f"{accuracy:.4f}",
+            "size": str(preprocessing.crop),
+            "seed": str(batches.seed),
+            "key": self.digest,
+        }
+        content = weights_bytes(network, metadata)
+
         document = {
             "complete": True,
             "key": key.describe(),

@@ -160,8 +160,7 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     if spec.library == CUSTOM and heads:
         _require_last(network, next(iter(heads)), partial(run_on_noise, network, preprocessing), spec)
     elif spec.library != CUSTOM and len(heads) != 1 and hasattr(network, "forward_head"):
-        # A network with several classifiers, or a convolution.
-        network.__class__ = _return_pre_logits(type(network))
+        network.__class__ = _headless(type(network))
 
     width: Any = getattr(network, "num_features", None)
     if len(heads) == 1:
@@ -236,14 +235,27 @@ def _sized_by(spec: NetworkSpec) -> str:
     return spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
 
 
-def _return_pre_logits(kind: type) -> type:
-    """Return a class of networks that do as those of a class of timm, but return timm's pre-logits."""
+class PreLogits:
+    """Base class of networks of timm with several classifiers, or a convolution: they return timm's pre-logits."""
 
-    def forward(network: Any, images: Tensor) -> Any:  # noqa: ANN401 - timm has no types
-        return network.forward_head(network.forward_features(images), pre_logits=True)
+    def forward(self: Any, images: Tensor) -> Any:  # noqa: ANN401 - timm has no types
+        """Return what enters the classifiers."""
+        return self.forward_head(self.forward_features(images), pre_logits=True)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes a copy, or a pickled network, whose class has no name of its own."""
+        _, kind = type(self).__bases__
+        return _new_headless, (kind,), vars(self)
+
+
+def _headless(kind: type) -> type:
     # Tracing reads the function of the class.
-    return type(kind.__name__, (kind,), {"forward": forward})
+    return type(kind.__name__, (PreLogits, kind), {})
+
+
+def _new_headless(kind: type) -> Any:  # noqa: ANN401 - a network of a class that is made here
+    made: Any = _headless(kind)
+    return made.__new__(made)
 
 
 def _require_last(network: nn.Module, name: str, run: Callable[[], Tensor], spec: NetworkSpec) -> None:

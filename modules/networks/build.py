@@ -1,14 +1,20 @@
-"""Building of a network that is defined by its spec, and facts about it: its size, and its accuracy on its own task."""
+"""Building of a network by its spec within limits of its size, and facts about it: size, accuracy on its own task."""
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 import torchvision
 from torch import nn
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
@@ -17,6 +23,12 @@ from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, N
 from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
+log = logging.getLogger(__name__)
+
+# No network of the libraries is as large: the deepest have a few thousand modules, the largest 7 billion weights.
+LARGEST_ARGUMENT = 1_000_000
+MOST_MODULES = 50_000
+MOST_PARAMETERS = 20_000_000_000
 # Arguments with which the libraries' constructors load weights; some of them would unpickle a file.
 WEIGHT_ARGUMENTS = ("pretrained", "weights", "checkpoint", "load_weights", "require_pretrained")
 FILES = " or ".join(WEIGHT_FILES)
@@ -151,7 +163,10 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
     try:
-        network = make(**spec.arguments)
+        with limited_size(terms.arguments):
+            network = make(**spec.arguments)
+    except UserError:
+        raise
     except Exception as error:  # code of the user's own
         failed = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
         raise UserError(f"{failed}: {type(error).__name__}: {reason_of(error)}") from error
@@ -168,16 +183,20 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
     def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
         try:
-            return library.create(model, weights, arguments)
+            with limited_size(spec.terms.arguments):
+                return library.create(model, weights, arguments)
+        except UserError:
+            raise
         except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
             raise UserError(_explain(error, spec, f"{library.title}'s {model}", weights, arguments)) from error
 
     def rebuild(classes: int) -> nn.Module:
         return create(None, {**spec.arguments, "num_classes": classes})
 
+    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
     if isinstance(spec.weights, Path):
         resized = rebuild if spec.library in CLASSIFIERS else None
-        network = load_weights(create(None, spec.arguments), spec.weights, resized)
+        network = load_weights(create(None, spec.arguments), spec.weights, resized, library.convert)
         return network, library.preprocessing(network, model, None)
 
     if spec.weights is not None and spec.weights not in (identifiers := library.identifiers(model)):
@@ -197,6 +216,79 @@ def _explain(error: Exception, spec: NetworkSpec, model: str, weights: str | Non
         f"weights: {weights!r} of {model} could not be downloaded or loaded ({reason_of(error)}); check the "
         "connection, or name a local .safetensors or .pth file"
     )
+
+
+def require_usual_size(arguments: Mapping[str, Any], create: Callable[[], object], named: str) -> None:
+    """Check that a constructor's arguments define a network of a usual size, without memory for its weights.
+
+    The network is built once on torch's meta device. A network whose code cannot do that is counted when it is built.
+
+    Args:
+        arguments: The arguments, JSON values; without any, a network has the library's own size.
+        create: Builds the network.
+        named: Name of the arguments in messages.
+
+    Raises:
+        UserError: A whole number is above a million, or the network has too many modules or weights.
+    """
+    for path, number in _whole_numbers(arguments, named):
+        if abs(number) > LARGEST_ARGUMENT:
+            raise UserError(f"{path}: {number} is given; whole numbers up to {LARGEST_ARGUMENT:,} are allowed")
+    if arguments:
+        try:
+            with torch.device("meta"), torch.random.fork_rng(devices=[]), limited_size(named):
+                create()
+        except UserError:
+            raise
+        except Exception:
+            # Building the network reports other mistakes.
+            log.debug("not counted before it is built", exc_info=True)
+
+
+@contextmanager
+def limited_size(named: str) -> Iterator[None]:
+    """Raise an error as soon as a network that is built within exceeds any usual size.
+
+    Args:
+        named: Name of the arguments in messages, from which the size follows.
+
+    Raises:
+        UserError: There are more than 50,000 modules or 20 billion weights.
+    """
+    modules = weights = 0
+
+    def count_module(*_: object) -> None:
+        nonlocal modules
+        modules += 1
+        if modules > MOST_MODULES:
+            raise UserError(f"{named}: the network has more than {MOST_MODULES:,} modules; choose a smaller one")
+
+    def count_weights(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal weights
+        weights += 0 if parameter is None else parameter.numel()
+        if weights > MOST_PARAMETERS:
+            raise UserError(f"{named}: the network has more than {MOST_PARAMETERS:,} weights; choose a smaller one")
+
+    handles = [
+        register_module_module_registration_hook(count_module),
+        register_module_parameter_registration_hook(count_weights),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _whole_numbers(value: object, path: str) -> Iterator[tuple[str, int]]:
+    if isinstance(value, int):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _whole_numbers(part, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _whole_numbers(part, path)
 
 
 def count_parameters(spec: NetworkSpec) -> int:

@@ -1,13 +1,13 @@
 """The cut of a network before one of its modules: a stem that stays frozen, and a tail that is trained."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import torch
 from torch import Tensor, nn
 from torch.fx import Graph, GraphModule, Node
+from torch.nn.modules.module import register_module_forward_hook
 
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.folding import are_same, run_once, trace
@@ -131,8 +131,5 @@ def _run(network: nn.Module, inputs: Tensor) -> tuple[Tensor, int]:
     def record_size(_module: nn.Module, _inputs: object, output: object) -> None:
         sizes.append(output.numel() if isinstance(output, Tensor) else 0)
 
-    with ExitStack() as hooks:
-        for module in network.modules():
-            hooks.enter_context(module.register_forward_hook(record_size))
-        output = run_once(network, inputs)
-    return output, max(sizes)
+    with register_module_forward_hook(record_size):
+        return run_once(network, inputs), max(sizes)

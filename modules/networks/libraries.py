@@ -1,7 +1,8 @@
 """The libraries of networks: their models, their weights and their constructors."""
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -9,7 +10,7 @@ from typing import Any
 
 import torch
 import torchvision
-from torch import nn
+from torch import Tensor, nn
 
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
@@ -20,6 +21,7 @@ DEFAULT = "DEFAULT"
 IMAGENET = "imagenet"
 # Preparations of open_clip that scale the shorter side to the crop's.
 CENTRE_CROPS = {("shortest", "bicubic"), ("shortest", "bilinear")}
+_NO_SEPARATOR = r"[^_\-./:@ ]"
 
 
 class Library(ABC):
@@ -65,6 +67,15 @@ class Library(ABC):
         """
         return None
 
+    def convert(self, network: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return a state dict with the names and sizes of a network, from one that its publishers wrote.
+
+        Args:
+            network: The network.
+            state: Tensors by name, some of which do not fit.
+        """
+        return state
+
     def is_downloaded(self, model: str, weights: str) -> bool:
         """Return whether pretrained weights are on disk; True where that is not known.
 
@@ -91,19 +102,47 @@ class Library(ABC):
         """
 
     def choose(self, spec: NetworkSpec) -> str:
-        """Return the library's name of a network: that of the model, or by default the network's own.
+        """Choose the model of a spec.
 
         Args:
             spec: The network.
 
+        Returns:
+            The model of the spec, or else the one with the spec's name. Otherwise the one whose name the spec's name
+            contains between separators, if all other names in it are parts of that name.
+
         Raises:
-            UserError: The library has no such model.
+            UserError: There is no such model, or the name is ambiguous.
         """
-        names, model = self.names(), spec.name if spec.model is None else spec.model
-        if model not in names:
-            close = ", ".join(get_close_matches(str(model), names)) or "nothing alike"
-            raise UserError(f"{spec.terms.model}: {self.title} has no model {model!r}; it has {close}")
-        return str(model)
+        names, key = self.names(), spec.name
+        if spec.model is not None:
+            if spec.model not in names:
+                close = ", ".join(get_close_matches(str(spec.model), names)) or "nothing alike"
+                raise UserError(f"{spec.terms.model}: {self.title} has no model {spec.model!r}; it has {close}")
+            return str(spec.model)
+
+        if key in names:
+            return key
+
+        contained = sorted((model for model in names if model in key), key=len)
+        if not contained or not _contains_only(contained[-1], contained, key):
+            listed = " and ".join(reversed(contained)) or "no name"
+            alone = ", and none of them alone between separators" if contained else ""
+            raise UserError(
+                f"model_name: it contains {listed} of {self.title}'s models{alone}; "
+                f"name the right one in {spec.terms.model}"
+            )
+        return contained[-1]
+
+
+def _contains_only(model: str, contained: Sequence[str], key: str) -> bool:
+    """Return whether all names that a key contains are parts of one model's name between separators."""
+    spans = [match.span() for match in re.finditer(rf"(?<!{_NO_SEPARATOR}){re.escape(model)}(?!{_NO_SEPARATOR})", key)]
+    return all(
+        any(start <= match.start() and match.start() + len(name) <= end for start, end in spans)
+        for name in contained
+        for match in re.finditer(rf"(?={re.escape(name)})", key)
+    )
 
 
 class Torchvision(Library):
@@ -156,6 +195,16 @@ class Timm(Library):
 
         return [*timm.list_models(), *timm.list_models(pretrained=True)]
 
+    def choose(self, spec: NetworkSpec) -> str:
+        """Choose as `Library.choose`; an unknown tag is an error where it defines the weights."""
+        model = super().choose(spec)
+        architecture = model.partition(".")[0]
+        tag = spec.name.partition(f"{architecture}.")[2]
+        if spec.model is None and spec.weights == IMAGENET and tag and model != f"{architecture}.{tag}":
+            tags = ", ".join(name for name in self.identifiers(architecture) if name not in {DEFAULT, IMAGENET})
+            raise UserError(f"model_name: timm's {architecture} has no weights {tag!r}; it has {tags}")
+        return model
+
     def identifiers(self, model: str) -> list[str]:
         """List the tags of a model, or the one in its name; an only tag is also called `imagenet`."""
         import timm
@@ -172,6 +221,11 @@ class Timm(Library):
         name = model if weights in {None, DEFAULT, IMAGENET} else f"{model.partition('.')[0]}.{weights}"
         network: nn.Module = timm.create_model(name, pretrained=weights is not None, **parameters)
         return network
+
+    def convert(self, network: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Convert by the function that timm applies to what it downloads."""
+        convert = getattr(import_module(type(network).__module__), "checkpoint_filter_fn", None)
+        return state if convert is None else dict(convert(state, network))
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
         """Return the preparation of the network's own configuration."""

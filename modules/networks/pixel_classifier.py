@@ -1,12 +1,12 @@
 """Networks that classify every pixel, made of networks that classify photos."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.modules.module import register_module_forward_hook
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from headstart.output.errors import UserError, reason_of
@@ -107,15 +107,13 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
         UserError: There are fewer than two.
     """
     channels_by_size: dict[int, dict[str, int]] = {}
+    paths = {module: path for path, module in network.named_modules() if path}
 
-    def record(path: str, output: object) -> None:
-        if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
-            channels_by_size.setdefault(output.shape[2], {})[path] = output.shape[1]
+    def record(module: nn.Module, _inputs: object, output: object) -> None:
+        if module in paths and isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
+            channels_by_size.setdefault(output.shape[2], {})[paths[module]] = output.shape[1]
 
-    with ExitStack() as hooks:
-        for path, module in network.named_modules():
-            if path:
-                hooks.enter_context(module.register_forward_hook(lambda *call, path=path: record(path, call[-1])))
+    with register_module_forward_hook(record):
         network(torch.zeros(1, 3, side, side))
 
     maps = []

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -158,9 +157,7 @@ class NetworkSpec:
         function = import_code(self.model, self.allowed_modules, self.terms.model)
         decisive = {
             # Modules of the package that are not loaded yet may be when the network runs.
-            "files": {
-                os.fsencode(name).hex(): digest_file(file) for name, file in files_of_code(str(self.model)).items()
-            },
+            "files": {name: digest_file(file) for name, file in files_of_code(str(self.model)).items()},
             "own": own_digests([function]),
             "packages": installed_packages(),
         }

@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from pickle import UnpicklingError
@@ -14,6 +14,7 @@ import pooch
 import torch
 from filelock import FileLock
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from headstart.modules.networks.spec import WeightsAddress
 from headstart.output.errors import UserError, reason_of
@@ -67,6 +68,7 @@ def load_weights(
     network: nn.Module,
     path: Path,
     rebuild: Callable[[int], nn.Module] | None,
+    convert: Callable[[nn.Module, State], State] | None = None,
 ) -> nn.Module:
     """Load a file of weights into a network, whose classifier takes the file's number of classes.
 
@@ -74,6 +76,7 @@ def load_weights(
         network: The network.
         path: The file, as for `read_state_dict`; a network with a classifier needs a file with one.
         rebuild: Creates the network with another number of classes; None where its classifier has to fit as it is.
+        convert: Converts the state dict of the network's publishers, where names or sizes are not the network's own.
 
     Returns:
         The network, or a rebuilt one, with the file's weights.
@@ -82,6 +85,10 @@ def load_weights(
         UserError: The file cannot be read or does not fit.
     """
     state = read_state_dict(path)
+    if convert is not None and not _fits(network, state):
+        # Errors of many unrelated kinds; `load_state` then names what does not fit.
+        with suppress(Exception):
+            state = convert(network, state)
     if rebuild is not None:
         shapes = {f"{name}.weight": head.weight.shape for name, head in heads(network).items()}
         for name, shape in shapes.items():
@@ -90,6 +97,14 @@ def load_weights(
                 network = rebuild(stored[0])
     load_state(network, state, str(path))
     return network
+
+
+def _fits(network: nn.Module, state: State) -> bool:
+    """Return whether a state dict has the names and sizes of a network, but for its classifier."""
+    expected = network.state_dict()
+    classifiers = tuple(f"{name}." for name in heads(network))
+    resized = (name for name in expected.keys() & state.keys() if expected[name].shape != state[name].shape)
+    return expected.keys() == state.keys() and all(name.startswith(classifiers) for name in resized)
 
 
 def read_state_dict(path: Path) -> State:
@@ -153,15 +168,12 @@ def linear_heads(network: nn.Module, run: Callable[[], object]) -> dict[str, nn.
     """
     if hasattr(network, TIMM_CONFIG):
         return _pick_heads(network, nn.Linear)
-    ran = list[tuple[str, nn.Linear]]()
-    with ExitStack() as hooks:
-        for name, module in network.named_modules():
-            if isinstance(module, nn.Linear):
-                hooks.enter_context(
-                    module.register_forward_hook(lambda layer, *_, name=name: ran.append((name, layer)))
-                )
+    linear = {module: name for name, module in network.named_modules() if isinstance(module, nn.Linear)}
+    ran = list[nn.Module]()
+    with register_module_forward_hook(lambda module, *_: ran.append(module)):
         run()
-    return dict(ran[-1:])
+    last = [layer for layer in ran if isinstance(layer, nn.Linear) and layer in linear][-1:]
+    return {linear[layer]: layer for layer in last}
 
 
 def heads(network: nn.Module) -> dict[str, nn.Linear] | dict[str, nn.Conv2d]:

@@ -33,26 +33,51 @@ def refused(name: str, source: str = "torchvision", weights: str | None = None, 
     return message
 
 
-UNKNOWN: list[tuple[str, str, object, str]] = [
-    ("torchvision", "resnet50_birds", None, "torchvision has no model 'resnet50_birds'; it has resnet50"),
-    ("torchvision", "resnet18", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'"),
-    ("torchvision", "resnet18", 18, "torchvision has no model 18; it has nothing alike"),
-    ("timm", "test_vit.other", None, "timm has no model 'test_vit.other'; it has test_vit"),
-    ("timm", "x", "resnet50.no_such_tag", "model_parameters.model_name: timm has no model 'resnet50.no_such_tag'"),
+@pytest.mark.parametrize(
+    ("source", "key", "given", "expected"),
+    [
+        ("torchvision", "resnet50", None, "resnet50"),
+        ("torchvision", "resnet50", "resnet18", "resnet18"),
+        ("torchvision", "mobilenet_v2_inat_birds", None, "mobilenet_v2"),
+        ("torchvision", "my wide_resnet50_2", None, "wide_resnet50_2"),
+        ("torchvision", "vit_b_16/swag.v1", None, "vit_b_16"),
+        ("torchvision", "vgg16_bn_birds", None, "vgg16_bn"),
+        ("timm", "timm_resnet18_random", None, "resnet18"),
+        ("timm", "timm/resnet50.a1_in1k", None, "resnet50.a1_in1k"),
+        ("timm", "x", "resnet50.a1_in1k", "resnet50.a1_in1k"),
+    ],
+)
+def test_model_that_an_entry_means(source: str, key: str, given: str | None, expected: str) -> None:
+    parameters = {} if given is None else {ARGUMENTS[source]: given}
+    assert LIBRARIES[source].choose(name_network(key, source, parameters=parameters)) == expected
+
+
+# Names that do not name one model, and what is said of them.
+UNCLEAR = {
+    "xresnet50": "contains resnet50 of torchvision's models, and none of them alone between",
+    "resnet500": "none of them alone between separators; name the right one in model_parameters.name",
+    "fcn_resnet-50": "contains no name of torchvision's models; name the right one in",
+    "resnet18_resnet50": "contains resnet50 and resnet18 of torchvision's models",
+    "wide_resnet50_2 of resnet50": "contains wide_resnet50_2 and resnet50 of",
+    "resnet50_xresnet50": "contains resnet50 of",
+}
+UNCLEAR_TO_TIMM = {
+    "resnet50 vs vit_base_patch16_224": "and none of them alone between separators",
+    "birds": "name the right one in model_parameters.model_name",
+}
+UNKNOWN = [
+    ("torchvision", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'; it has"),
+    ("torchvision", 18, "torchvision has no model 18"),
+    ("timm", "resnet50.no_such_tag", "timm has no model 'resnet50.no_such_tag'; it has resnet50"),
 ]
 
 
-def test_an_entry_names_a_model_by_its_key_or_its_parameters() -> None:
-    for source, key, given in (
-        ("torchvision", "resnet50", None),
-        ("torchvision", "x", "resnet18"),
-        ("timm", "resnet50.a1_in1k", None),
-        ("timm", "x", "resnet50"),
-    ):
-        parameters = {} if given is None else {ARGUMENTS[source]: given}
-        assert LIBRARIES[source].choose(name_network(key, source, parameters=parameters)) == given or key
-    for source, key, model, words in UNKNOWN:
-        assert words in refused(key, source, parameters={} if model is None else {ARGUMENTS[source]: model})
+def test_entry_that_names_no_one_model() -> None:
+    for source, names in (("torchvision", UNCLEAR), ("timm", UNCLEAR_TO_TIMM)):
+        for name, words in names.items():
+            assert words in refused(name, source, parameters={})
+    for source, given, words in UNKNOWN:
+        assert words in refused("resnet18", source, parameters={ARGUMENTS[source]: given})
 
 
 def test_random_weights_depend_on_seed_and_name_alone() -> None:
@@ -146,6 +171,10 @@ def test_timm_weights(monkeypatch: pytest.MonkeyPatch, name: str, weights: str, 
     monkeypatch.setattr("timm.models._builder.load_state_dict_from_hf", give)
     assert weights_digest(build(name, "timm", weights)) == weights_digest(network)
     assert requests == [expected]
+
+
+def test_a_tag_that_timm_does_not_have() -> None:
+    assert "timm's test_vit has no weights 'other'; it has r160_in1k" in refused("test_vit.other", "timm", "imagenet")
 
 
 def test_imagenet_is_no_name_where_several_weights_may_be_meant() -> None:

@@ -102,3 +102,11 @@ def test_an_address_needs_a_digest_that_readers_do_not_see() -> None:
         assert "is no address of a .safetensors or .pth or .pt file with its SHA-256" in message
     assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
     assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
+
+
+def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
+    larger = draw(img_size=64)
+    backbone = build_backbone(offer(server, save(larger)).network(0))
+    network = timm.create_model(NAME, **ARGS)
+    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, network)["pos_embed"]
+    torch.testing.assert_close(backbone.network.state_dict()["pos_embed"], expected)
