@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods, flatten
+from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
-from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, PHOTOS, last_evaluation_faults
+from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, last_evaluation_faults
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_file import DESCRIPTION, FILE, LedgerError
@@ -111,13 +111,6 @@ def _curves(
         limit=int(samples_seen[-1]),
         **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **stream.get(LAZY, {}), **criterion},
     )
-
-
-def describe_stream(stream: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the protocol of a stream, nested keys with dots."""
-    # The measure is stored only where it is not the default.
-    description = {key: value for key, value in stream.get(DESCRIPTION, {}).items() if key not in PHOTOS}
-    return flatten({"measure": MEASURE, **description, **_without_description(stream)})
 
 
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:
