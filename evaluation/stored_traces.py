@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods, flatten
+from headstart.contract.tables.grouping import grouped
+from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
-from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, PHOTOS, last_evaluation_faults
+from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, last_evaluation_faults
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_file import DESCRIPTION, FILE, LedgerError
@@ -112,13 +113,6 @@ def _curves(
     )
 
 
-def describe_stream(stream: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the protocol of a stream, nested keys with dots."""
-    # The measure is stored only where it is not the default.
-    description = {key: value for key, value in stream.get(DESCRIPTION, {}).items() if key not in PHOTOS}
-    return flatten({"measure": MEASURE, **description, **_without_description(stream)})
-
-
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:
     """Return names of methods by digest; methods of one name also have the values in which they differ."""
     plain = {
@@ -126,12 +120,10 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
         for digest, document in documents.items()
     }
     names = {}
-    for name in dict.fromkeys(plain.values()):
-        # The values must also differ from those of variants that already have them in their names.
-        variants = [digest for digest in plain if plain[digest] == name or plain[digest].startswith(f"{name} (")]
-        distinct = distinguish_methods(name, {digest: _without_description(documents[digest]) for digest in variants})
-        for digest in (each for each in variants if plain[each] == name):
-            is_unique = digest in known or (len(variants) == 1 and name not in known.values())
+    for name, digests in grouped((name, digest) for digest, name in plain.items()).items():
+        distinct = distinguish_methods(name, {digest: _without_description(documents[digest]) for digest in digests})
+        for digest in digests:
+            is_unique = digest in known or (len(digests) == 1 and name not in known.values())
             names[digest] = name if is_unique else distinct[digest]
     return names
 

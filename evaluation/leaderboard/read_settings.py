@@ -25,7 +25,7 @@ from headstart.evaluation.runs import (
     warnings_of,
 )
 from headstart.evaluation.spooled_curves import spool
-from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
+from headstart.evaluation.stored_traces import is_ledger, open_ledger, read_stream
 from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
@@ -122,15 +122,10 @@ def _identity(run: Run) -> dict[str, Any]:
 def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
     """Add the streams of a ledger to the groups of runs of these, or else as groups of their own."""
     with open_ledger(folder) as ledger:
-        streams = ledger.streams()
-        flat = {digest: describe_stream(stream) for digest, stream in streams.items()}
-        where = {key: value for key, value in options.where.items() if key not in ("threshold", "consecutive")}
-        with suppress(UserError):  # Protocols of runs have more keys.
-            flat = select_where(flat, where)
-        for digest in flat:
+        for digest, stream in ledger.streams().items():
             same = [runs for runs in groups.values() if runs[0].protocol.get(STREAM) == digest]
             measured = [run for runs in same for run in runs]
-            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion)
+            stored = read_stream(ledger, digest, stream, measured, options.criterion)
             stored = replace(stored, curves=spool(stored.curves))
             for runs in same:
                 runs.append(replace(stored, curves=replace(stored.curves, **runs[0].curves.criterion)))

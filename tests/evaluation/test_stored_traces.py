@@ -36,9 +36,6 @@ STEPS, ADAM, SGD, MEAN = (
 CORRECT = {"slow": [50, 60, 70, 80, 80, 80], "fast": [80, 80, 80], "never": [50, 60, 70, 80, 60, 70]}
 
 
-BY_CLASS = {"baseline": "Mean"}
-
-
 class Filling:
     """A ledger that is filled by hand."""
 
