@@ -123,7 +123,8 @@ def _document(
     """Return the content of results.json."""
     traces, criterion = run.traces, run.criterion
     scores = score(curves, run.accuracy_at)
-    details = zip(run.methods, run.keys, diverged_at, traces.drew.any(1).tolist(), curves.correct, strict=True)
+    drew_at_once = [bool(drew.any()) for drew in traces.drew]
+    details = zip(run.methods, run.keys, diverged_at, drew_at_once, curves.correct, strict=True)
     for name, key, diverged, drew, correct in details:
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
         scores["methods"][name] |= {"diverged_at": at, "key": key.describe()["method"]}

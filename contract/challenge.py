@@ -259,7 +259,8 @@ def read_challenge(path: Path) -> Challenge:
         parsed: Any = json.loads(json.dumps(yaml.load(content, UniqueKeyLoader), default=str))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise ContractError.of(document, f"is not YAML: {broken_yaml(error)}") from error
-    challenge, problems = check_document(parsed, CHALLENGE, "a challenge")
+    outcome = check_document(parsed, CHALLENGE, "a challenge")
+    challenge, problems = outcome
     if challenge is None:
         raise ContractError(document, problems)
     return challenge

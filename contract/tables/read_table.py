@@ -164,7 +164,7 @@ def _own_targets(origins: pd.DataFrame, sources: Sequence[str], targets: Sequenc
 def _array(values: pd.Series[float], *names: Sequence[str]) -> Floats:
     """Return values by names as an array with an axis for each kind of name, NaN where they are missing."""
     cells = values.reindex(pd.MultiIndex.from_product(names))
-    return cells.to_numpy(dtype=np.float64).reshape([len(axis) for axis in names])
+    return np.asarray(cells, dtype=np.float64).reshape([len(axis) for axis in names])
 
 
 def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Floats, minimum: int) -> dict[str, str]:

@@ -87,5 +87,6 @@ class LinearCKA(Metric):
         except ValueError:
             value = math.nan
         # Loggers read the value of the latest batch here.
-        self._forward_cache = torch.tensor(value, dtype=torch.float64, device=self.device)
-        return self._forward_cache
+        of_batch = torch.tensor(value, dtype=torch.float64, device=self.device)
+        self._forward_cache = of_batch  # type: ignore[assignment]
+        return of_batch

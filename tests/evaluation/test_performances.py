@@ -205,7 +205,7 @@ def write(
     stream |= {f"{split}_photos_sha256": f"{split} of {target}" for split in ("train", "validation")}
     training = {"class": "TargetAccuracy", "hyperparameters": {"trained": trained}, "trainer": {"max_epochs": 3}}
     names = dict(zip(("backbone", "weights", "registry"), BACKBONES[source], strict=True))
-    document = {
+    document: dict[str, Any] = {
         **{"schema": 1, "task": "target_accuracy", "complete": True, "protocol": {**names, "dataset": target}},
         "accuracies": [count / VALIDATED for count in counts.values()],
         "key": {

@@ -44,7 +44,7 @@ def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     secret = arena.write("secret.json", [{**its, "model_name": f"{its['model_name']}_secret"} for its in ENTRIES])
     rules = arena.write("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}}))
     documents = {"registry": arena.registry, "catalog": shown, "held_out_registry": secret, "held_out_catalog": hidden}
-    named = {name: str(path) for name, path in documents.items()}
+    named: dict[str, Any] = {name: str(path) for name, path in documents.items()}
     return Hosted(arena, shown, hidden, secret, Scorer(Settings(challenge=str(rules), extraction=HERE, **named)))
 
 

@@ -29,5 +29,5 @@ def test_columns_are_read_when_they_are_indexed(scattered: GatheredRows) -> None
 def test_measures_of_scattered_rows_are_those_of_an_array(scattered: GatheredRows) -> None:
     whole = np.asarray(scattered)
     for name, measure in SIMILARITY_MEASURES.items():
-        pairs = [measure.pairwise([rows[:, :], rows[:, :3]])[0] for rows in (scattered, whole)]
-        assert np.array_equal(*pairs), name
+        of_scattered, of_whole = (measure.pairwise([rows[:, :], rows[:, :3]])[0] for rows in (scattered, whole))
+        assert np.array_equal(of_scattered, of_whole), name

@@ -44,7 +44,8 @@ def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
         8: lambda x: np.rot90(x, 1),
     }
     # Notes that are damaged are passed over.
-    photo().save(tmp_path / f"damaged.{ending}", **({"exif": b"Exif\0\0nonsense"} if ending == "jpg" else {}))
+    notes: dict[str, Any] = {"exif": b"Exif\0\0nonsense"} if ending == "jpg" else {}
+    photo().save(tmp_path / f"damaged.{ending}", **notes)
     assert one(tmp_path / f"damaged.{ending}").read(0).size == (48, 32)
     for orientation, turn in turned.items():
         exif = Image.Exif()

@@ -32,7 +32,8 @@ def test_results_of_other_commands_come_from_all_folders(tmp_path: Path, capsys:
 
 
 def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> None:
-    names, digests = PAIRWISE["names"], dict[str, Any]()
+    names: list[str] = PAIRWISE["names"]  # type: ignore[assignment]
+    digests = dict[str, Any]()
     score = {"score": 0.5, "rank": 1.0, "seconds": 1.0, "reason": None}
     transferability = {
         "metrics": ["logme"],

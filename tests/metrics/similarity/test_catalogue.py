@@ -108,17 +108,17 @@ def test_symmetric_and_highest_for_the_same_whoever_else_is_compared(name: str) 
     measure = SIMILARITY_MEASURES[name]
     for shape in defined_shapes(name):
         x, y = embeddings(*shape)
-        for matrix in filter(lambda each: each is not None, measure.pairwise([x, y, x])):
+        for matrix in (values for values in measure.pairwise([x, y, x]) if values is not None):
             np.testing.assert_array_equal(matrix, matrix.T)
             np.testing.assert_array_equal(matrix.diagonal(), 1)
             assert matrix[0, 2] == pytest.approx(1, abs=1e-12)
             assert matrix.max() <= 1
             assert matrix[0, 1] < 0.999
     many = embeddings(30, 3, 14, 5, 12)
-    for matrix, pair in zip(measure.pairwise(many), measure.pairwise(many[1:3]), strict=True):
-        assert (matrix is not None) == (pair is not None)
-        if matrix is not None and pair is not None:
-            assert matrix[1, 2] == pytest.approx(pair[0, 1], abs=1e-12)
+    for of_many, of_pair in zip(measure.pairwise(many), measure.pairwise(many[1:3]), strict=True):
+        assert (of_many is not None) == (of_pair is not None)
+        if of_many is not None and of_pair is not None:
+            assert of_many[1, 2] == pytest.approx(of_pair[0, 1], abs=1e-12)
     assert (measure.pairwise(many)[1] is not None) == measure.has_debiased
 
 
