@@ -25,16 +25,23 @@ from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.cli import OptimizerCallable
 from torch import nn
-from headstart.tests.material import lightning_modules
 
-class Probe(lightning_modules.Probe):
+class Probe(LightningModule):
     def __init__(self, backbone, classes, lr: float = 0.001, shared: bool = True):
-        super().__init__(backbone, classes, lr)
-        if shared:
-            self.head = backbone.new_head()
+        super().__init__()
+        self.backbone, self.lr = backbone, lr
+        self.head = backbone.new_head() if shared else nn.Linear(backbone.width, classes)
+
+    def forward(self, inputs):
+        return self.head(self.backbone(inputs))
+
+    def training_step(self, batch, batch_idx):
+        loss = nn.functional.cross_entropy(self(batch[0]), batch[1])
+        self.log("loss", loss)
+        return loss
 
     def configure_optimizers(self):
-        return torch.optim.Adam(self.parameters(), lr=self.hparams.lr)
+        return torch.optim.Adam(self.parameters(), lr=self.lr)
 
 class Needs(Probe):
     def __init__(self, backbone, classes, lr: float):

@@ -1,6 +1,7 @@
 """What a user may type wrongly for each command, and the one line that answers: it names the option and the way out."""
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ def test_each_is_answered_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     write_photos(tmp_path / "photos")
     for name, content in FILES.items():
         Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
