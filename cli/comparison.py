@@ -24,9 +24,12 @@ from headstart.datamodules.row_request import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
+from headstart.output.processors import require_memory
 from headstart.output.shipped_files import CONFIGS
 
 BASE_CONFIG = CONFIGS / "base.yaml"
+# Of correct predictions, as they are held while a run measures.
+BYTES_PER_COUNT = 8
 HEAD = """\
 usage: headstart train --config FILE [--OPTION=VALUE ...]
 
@@ -150,6 +153,7 @@ class ComparisonCLI(TaskCLI):
             )
 
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
+        self._require_memory(max(1, samples // (size * self.criterion.evaluate_every)))
         evaluations = len(self.criterion.grid(samples, size, 1).samples_seen)
         needed, step = self.criterion.consecutive, size * self.criterion.evaluate_every
         if evaluations < needed:
@@ -159,6 +163,15 @@ class ComparisonCLI(TaskCLI):
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
         self.results.describe_methods(self.model, samples, self.foreign_callbacks(), self.describe_callbacks())
+
+    def _require_memory(self, evaluations: int) -> None:
+        """Raise a UserError if the counts of all evaluations do not fit into memory."""
+        numbers, methods = self.datamodule.orderings, len(self.model.names)
+        # `len` takes no range of more numbers than there are bytes.
+        orderings = numbers.stop - numbers.start
+        option = "data.orderings" if orderings > evaluations else "data.max_samples"
+        what = f"{orderings:,} orderings of {evaluations:,} evaluations of {methods} methods"
+        require_memory(option, what, BYTES_PER_COUNT * orderings * methods * evaluations)
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.
