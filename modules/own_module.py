@@ -4,6 +4,8 @@ from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from inspect import isclass, signature
+from types import MethodType
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +14,6 @@ from torch import Tensor, nn
 
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.method import Method, MethodStart
-from headstart.modules.method_state import FUNCTIONS
 from headstart.output.errors import UserError, reason_of
 
 # Builds a module from a backbone and the number of classes.
@@ -53,7 +54,8 @@ class OwnModule:
             name = getattr(make, "__name__", type(make).__name__)
             raise UserError(f"{name} is no method and no LightningModule; name a class of either kind")
         self.kind: type[LightningModule] = kinds[0]
-        self.options = make.keywords if isinstance(make, partial) else {}
+        keywords = make.keywords if isinstance(make, partial) else {}
+        self.options = {name: _not_copied(value) for name, value in keywords.items()}
 
         try:
             signature(self.kind).bind(None, 0, **self.options)
@@ -76,10 +78,8 @@ class OwnModule:
         """
         backbone = nn.Identity() if start.backbone is None else deepcopy(start.backbone)
         backbone.width, backbone.new_head = start.features, partial(_head, *start.heads())  # type: ignore[assignment]
-        # Such as the parser's functions that build optimisers and schedulers, which refer to the parser.
-        functions = {id(value): value for value in self.options.values() if isinstance(value, FUNCTIONS)}
         try:
-            return self.kind(backbone, start.classes, **deepcopy(self.options, functions))
+            return self.kind(backbone, start.classes, **deepcopy(self.options))
         except (UserError, MemoryError, torch.OutOfMemoryError):
             raise
         # Code of the user's own may raise any error.
@@ -88,6 +88,15 @@ class OwnModule:
                 f"{self.kind.__name__} failed with a backbone and {start.classes} classes: {type(error).__name__}: "
                 f"{reason_of(error)}"
             ) from error
+
+
+def _not_copied(value: Any) -> Any:  # noqa: ANN401 - an argument
+    """Return an argument, as a plain function if it is a bound one.
+
+    The parser's functions that build optimisers and schedulers are bound to the parser, which cannot be copied, as
+    Lightning does in `save_hyperparameters`.
+    """
+    return (lambda *args, **kwargs: value(*args, **kwargs)) if isinstance(value, partial | MethodType) else value
 
 
 def _head(weight: Tensor, bias: Tensor) -> nn.Linear:

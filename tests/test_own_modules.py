@@ -89,6 +89,7 @@ class Chosen(Probe):
     def __init__(self, backbone, classes, optimizer: OptimizerCallable = torch.optim.SGD, act=lambda logits: logits):
         super().__init__(backbone, classes)
         self.optimizer, self.act = optimizer, act
+        self.save_hyperparameters(ignore="backbone")
         torch.set_default_dtype(torch.float64)
 
     def forward(self, inputs):
