@@ -1,7 +1,9 @@
 """The suite's methods as scikit-learn classifiers over features."""
 
+import inspect
 import io
 from importlib import import_module
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -87,11 +89,19 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Change arguments of the constructor, including those of the method.
 
         Args:
-            params: Values by their names; `fit` raises an error for one that the method does not have.
+            params: Values by their names.
+
+        Raises:
+            ValueError: Neither the classifier nor its method has such an argument.
         """
         of_classifier = {name: value for name, value in params.items() if name in self._get_param_names()}
-        self._hyperparameters |= {name: value for name, value in params.items() if name not in of_classifier}
+        of_method = {name: value for name, value in params.items() if name not in of_classifier}
         super().set_params(**of_classifier)
+        for name in of_method.keys() - self._hyperparameters.keys():
+            arguments = inspect.signature(_find(self.method)).parameters
+            if name not in arguments:
+                raise ValueError(f"{name}: {self.method} has no such argument; it has {', '.join(arguments) or 'none'}")
+        self._hyperparameters |= of_method
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
@@ -106,6 +116,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         # An error from here on leaves the classifier unfitted.
         self.__dict__.pop("_state", None)
+        self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
         self._begin(np.unique(labels), features)
@@ -123,6 +134,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: As for `fit`; or a class of `y` is not one of `classes`.
         """
+        self._require_whole_numbers()
         is_first = not hasattr(self, "_state")
         features, labels = validate_data(self, X, y, dtype=np.float32, reset=is_first)
         if is_first:
@@ -160,6 +172,12 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.method == "gradient_descent"
         return tags
+
+    def _require_whole_numbers(self) -> None:
+        for name, minimum in (("batch_size", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < minimum:
+                raise ValueError(f"{name}: expected a whole number of {minimum} or more, not {value!r}")
 
     def _begin(self, classes: NDArray[Any], features: NDArray[np.float32]) -> None:
         """Build the method and begin it, as the comparison does; the features are those of the first call."""

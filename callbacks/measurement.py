@@ -136,9 +136,11 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
 
 def _describe(run: ComparisonRun) -> dict[str, Any]:
     """Return what a reader of the loggers' configuration should know of a run, besides its options."""
+    facts = {**run.stream.describe(), **run.keys[0].describe()["stream"]}
+    names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device", "threads")
     return {
-        **run.stream.describe(),
-        **run.keys[0].describe()["stream"],
+        **{name: facts.get(name) for name in names},
+        "precision": facts.get("feature_precision", facts.get("trainer_precision")),
         "accuracy_at": [int(at) for at in run.accuracy_at],
         "headstart": headstart.__version__,
         "git": git_revision(),

@@ -1,6 +1,7 @@
 """LightningModules of the user's own are trained by Lightning: one `Trainer.fit` for each module and ordering."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MethodType
 from typing import Any
 
@@ -62,7 +63,7 @@ def train_module(
     evaluations = ModuleEvaluations(name, comparison, criterion, stream, minimum, logs=not ordering)
     set_float32_arithmetic()
     memory = explain_memory_errors(f"data.batch_size: a batch of {name}", "lower data.batch_size")
-    with prefix_method_errors(name), memory, generators_of(start).in_use():
+    with prefix_method_errors(name), memory, generators_of(start).in_use(), _restored_dtype():
         module = comparison.own[name].build(start)
         if not is_overridden("validation_step", module):
             module.validation_step = MethodType(_no_step, module)  # type: ignore[method-assign]
@@ -80,10 +81,18 @@ def train_module(
             criterion.cut_off_because = "an option of the trainer stopped it early"
             return
         evaluations.repeat_last()
-    # The module may have changed it.
-    set_float32_arithmetic()
     traces.finish()
     criterion.look_up()
+
+
+@contextmanager
+def _restored_dtype() -> Iterator[None]:
+    """Restore torch's default type after the code of a module, which may set another."""
+    before = torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def batches_of(stream: SampleStream) -> DataLoader[Any]:

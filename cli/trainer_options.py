@@ -24,16 +24,31 @@ ALLOWED = {
     "enable_progress_bar",
     "gradient_clip_algorithm",
     "inference_mode",
+    "limit_predict_batches",
+    "limit_test_batches",
     "log_every_n_steps",
     "logger",
     "max_time",
+    "model_registry",
+    "num_nodes",
     "precision",
     "profiler",
+    "sync_batchnorm",
+    "use_distributed_sampler",
 }
 # Options that change what LightningModules of the user's own learn; the suite's methods run with their defaults.
 TRAINING = frozenset(
     {"accumulate_grad_batches", "callbacks", "gradient_clip_algorithm", "gradient_clip_val", "precision"}
 )
+# Other values that mean the same as the default.
+EQUIVALENT: dict[str, tuple[Any, ...]] = {
+    "gradient_clip_val": (0, 0.0),
+    "limit_train_batches": (1.0,),
+    "limit_val_batches": (1.0,),
+    "min_epochs": (0, 1),
+    "overfit_batches": (0,),
+    "val_check_interval": (1.0,),
+}
 # Lightning's callbacks that observe training and do not change it.
 OBSERVERS = (
     lightning_callbacks.BasePredictionWriter,
@@ -61,8 +76,9 @@ def require_allowed(options: dict[str, Any], defaults: dict[str, Any], chosen: f
         UserError: An option has another value than its default.
     """
     for name, value in options.items():
-        # 1.0 of the batches is all of them, where 1 is one of them.
-        is_default = type(value) is type(defaults[name]) and value == defaults[name]
+        # True equals 1 in Python, and 1.0 of the batches is all of them where 1 is one of them.
+        values = (defaults[name], *EQUIVALENT.get(name, ()))
+        is_default = any(type(value) is type(same) and value == same for same in values)
         if name not in ALLOWED | chosen and not is_default:
             raise UserError(f"trainer.{name}: {value} would change the protocol; leave it at {defaults[name]}")
 

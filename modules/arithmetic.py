@@ -19,11 +19,10 @@ SEEN_AT_MOST = 1024
 
 
 def set_float32_arithmetic() -> None:
-    """Set float32 with full precision on every device, and no more threads of torch than available processors.
+    """Set full precision of float32 on every device, and no more threads of torch than available processors.
 
-    It may be called at any time and takes microseconds: code of users that has run before may have changed all of this.
+    It may be called at any time and takes microseconds: code of users that has run before may have changed both.
     """
-    torch.set_default_dtype(torch.float32)
     backends: Any = torch.backends  # its types know nothing of the newer switches
     # A setting of all operations, or of all of a library's, holds for those without a setting of their own.
     backends.fp32_precision = "none"

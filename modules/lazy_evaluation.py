@@ -66,17 +66,29 @@ class LazyEvaluation:
             chunks: The validation set.
 
         Raises:
-            UserError: The method holds something that cannot be copied.
+            UserError: The method holds something that cannot be copied, or its copy cannot be evaluated.
         """
         while (evaluation := self.chooser.wanted(self.method)) is not None:
             present = evaluation == now
-            counted = self._count(self.state.method if present else self.past[evaluation], chunks)
+            counted = self._count(self.state.method, chunks) if present else self._count_past(evaluation, chunks)
             self.chooser.take(self.method, evaluation, *counted.cpu().numpy())
 
         needed = self.chooser.needed(self.method)
         self.past = {number: method for number, method in self.past.items() if number in needed}
         if now in needed and now not in self.past:
             self.past[now] = copy_of(self.state)
+
+    def _count_past(self, evaluation: int, chunks: Chunks) -> Tensor:
+        try:
+            return self._count(self.past[evaluation], chunks)
+        except UserError:
+            raise
+        # A class of the user's may raise any error.
+        except Exception as error:
+            raise UserError(
+                f"criterion.evaluation: lazy evaluates a copy of {type(self.state.method).__name__}, but that fails "
+                f"({type(error).__name__}: {error}); give every"
+            ) from error
 
 
 def copy_of(state: MethodState) -> Method:

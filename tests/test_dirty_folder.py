@@ -255,3 +255,14 @@ def test_heic_with_its_plug_in(dirt: Path, tmp_path: Path) -> None:
     pixel, left_out = json.loads(done.stdout)
     assert tuple(pixel) == photo("blue", 30).getpixel((0, 0))
     assert left_out == sorted(LEFT_OUT)
+
+
+def test_fewer_than_two_classes_remain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("red", "none"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+    photo("red", 1).save(tmp_path / "photos" / "red" / "1.png")
+    with pytest.raises(SystemExit) as caught:
+        main(["fit", str(tmp_path / "photos")])
+    assert caught.value.code == 1
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.endswith("those with photos are red; left out: folder without photos (1)")

@@ -96,7 +96,13 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "method: 'nothing' is no method on features; name one": lambda: HeadstartClassifier("nothing").fit(*samples()),
     "ridge: expected a number": lambda: HeadstartClassifier("kernel_ridge", ridge=-1).fit(*samples()),
     "rigde: there is no such option": lambda: HeadstartClassifier("kernel_ridge", rigde=1).fit(*samples()),
-    "ridge: there is no such option": lambda: HeadstartClassifier().set_params(ridge=1).fit(*samples()),
+    "batch_size: expected a whole number of 1 or": lambda: (
+        HeadstartClassifier().set_params(batch_size=1.5).fit(*samples())
+    ),
+    "random_state: expected a whole number of 0": lambda: (
+        HeadstartClassifier().set_params(random_state=None).fit(*samples())
+    ),
+    "ridge: gaussian_discriminant_analysis has no such": lambda: HeadstartClassifier().set_params(ridge=1),
     "classes: must be passed": lambda: HeadstartClassifier().partial_fit(*samples()),
     "y: 'bee' is none of the classes": lambda: HeadstartClassifier().partial_fit(*samples(), classes=["ant"]),
 }

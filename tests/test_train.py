@@ -70,6 +70,14 @@ def test_a_run_without_a_folder_is_named_by_its_photos(
     assert json.loads((folder / "results.json").read_text())["protocol"]["dataset"] == named.name
 
 
+def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:
+    options = ["--data.batch_size=2", "--seed_everything=3", "--model.baseline.optimizer.lr=0.003"]
+    first = run(tmp_path / "first", *SMALL_DEMO, *options)
+    again = run(tmp_path / "again", "--config", str(tmp_path / "first" / "config.yaml"))
+    assert again["methods"] == first["methods"]
+    assert again["protocol"] == first["protocol"]
+
+
 @pytest.mark.slow
 def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
     options = [*SMALL_DEMO, f"--model={CONFIGS / 'model' / 'all_methods.yaml'}", "--data.max_samples=60"]

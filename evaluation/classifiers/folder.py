@@ -18,7 +18,7 @@ from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.evaluation.classifiers.heads import Head
+from headstart.evaluation.classifiers.heads import REPRESENTATIONS, Head
 from headstart.metrics.few_labels.calibration import probabilities
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -154,6 +154,9 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
             backbone["preprocessing"] = Preprocessing(**backbone["preprocessing"])
         classes, temperature = [str(name) for name in document["classes"]], float(document["temperature"])
         head = Head(document["head"]["representation"], **load_file(root / TENSORS))
+        shapes = head.weight.shape[1:], head.bias.shape
+        if head.representation not in REPRESENTATIONS or shapes != ((len(classes),),) * 2 or head.offset.dim() != 1:
+            raise ValueError("its tensors are not those of the head that it describes")
         spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
     except UserError:
         raise
@@ -163,6 +166,9 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
             f"classifier: {root} holds no classifier that can be read ({reason_of(error)}); see headstart fit"
         ) from error
 
+    file = Path(spec.weights)
+    if file.suffix in WEIGHT_FILES and not file.is_file():
+        raise UserError(f"weights: there is no file {str(file)!r} any more; name it with --weights=FILE")
     about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
     return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
 

@@ -1,6 +1,7 @@
 """Building of a network by its spec within limits of its size, and facts about it: size, accuracy on its own task."""
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -320,8 +321,10 @@ def known_accuracy(spec: NetworkSpec) -> float | None:
         return _accuracy_of_file(spec.weights) if spec.weights.suffix == ".safetensors" else None
     if spec.library != "torchvision" or spec.weights is None:
         return None
-    weights = torchvision.models.get_model_weights(str(choose_model(spec)))[str(spec.weights)]
-    measured = weights.meta.get("_metrics", {}).values()
+    weights = torchvision.models.get_model_weights(str(choose_model(spec)))
+    if spec.weights not in weights.__members__:
+        return None
+    measured = weights[spec.weights].meta.get("_metrics", {}).values()
     return next((accuracies["acc@1"] / 100 for accuracies in measured if "acc@1" in accuracies), None)
 
 
@@ -329,5 +332,9 @@ def _accuracy_of_file(path: Path) -> float | None:
     from safetensors import safe_open
 
     with safe_open(path, framework="numpy") as file:
-        accuracy = (file.metadata() or {}).get(HELD_OUT_ACCURACY)
-    return None if accuracy is None else float(accuracy)
+        text = (file.metadata() or {}).get(HELD_OUT_ACCURACY, "")
+    try:
+        accuracy = float(text)
+    except ValueError:
+        return None
+    return accuracy if math.isfinite(accuracy) else None

@@ -131,8 +131,10 @@ def test_texts_and_panels_do_not_overlap(draw: Draw, methods: int, tmp_path: Pat
     boxes = [each.get_window_extent() for each in figure.texts]
     # That of an annotation would hold its line.
     boxes += [Text.get_window_extent(each) for each in figure.axes[0].texts]
-    panels = [axes.bbox for axes in figure.axes if axes.axison]
-    assert not any(one.overlaps(other) for one, other in combinations([*boxes, *panels], 2))
+    tight = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
+    outside = [each.get_window_extent() for each in figure.texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert not any(text.overlaps(panel) for text in outside for panel in tight if panel is not None)
     whole = figure.bbox
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
 

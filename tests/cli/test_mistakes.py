@@ -74,6 +74,7 @@ TYPED = {
     "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model .resnet51.; it has resnet50",
     "fit photos/train --orderings=10000000000": r"orderings: 10,000,000,000 orderings of .* GB of memory.*; give fewer",
     "audit table.csv": r"table: no column 'source'",
+    "stability table.csv": r"table: no column 'source'",
 }
 
 

@@ -14,7 +14,9 @@ from headstart import modules
 from headstart.modules.lazy_evaluation import copy_of
 from headstart.modules.method import Method, MethodStart, linear_logits
 from headstart.modules.method_state import MethodState
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import staged
 from headstart.tests.material.shipped_methods import CASES, SETTINGS
 from headstart.tests.material.streams import adapt, batches, make_start, random_photos, random_samples
 
@@ -125,10 +127,57 @@ class Dropped(modules.GradientDescent):
         return super().forward(inputs) + sum(self.seen)
 
 
-def test_references_buffers_schedulers_and_generators_are_those_of_then() -> None:
-    kinds: list[type[Method]] = [Alias, Averaged, Scheduled, Dropped]
+class Gain(Method):
+    """Keeps numbers, tensors and layers in its backbone."""
+
+    parts: Any
+
+    def begin(self, start: MethodStart) -> None:
+        super().begin(start)
+        parts: Any = TrainableBackbone(staged())
+        self.parts, parts.gain = parts, 1.0
+        parts.network.scales = [torch.ones(1)]
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.parts.gain *= -1.5
+        self.parts.network.scales[0].add_(1)
+        with torch.no_grad():
+            next(self.parts.parameters()).data.mul_(1.1)
+        self.parts.network.append(nn.Hardtanh(-9.0, 9.0))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        scaled: Tensor = self.parts(inputs) * self.parts.gain + self.parts.network.scales[0]
+        return scaled[None, :, :2] * len(self.parts.network)
+
+
+class Tied(Method):
+    """Has two layers of one weight, of which one comes to have another."""
+
+    parts: Any
+
+    def begin(self, start: MethodStart) -> None:
+        super().begin(start)
+        layers: Any = nn.Sequential(nn.Flatten(), *(nn.utils.skip_init(nn.Linear, 12, 12) for _ in range(2)))
+        nn.init.eye_(layers[1].weight), nn.init.zeros_(layers[1].bias), nn.init.ones_(layers[2].bias)
+        layers[2].weight = layers[1].weight
+        self.parts = TrainableBackbone(layers)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        first, second = self.parts.network[1:]
+        with torch.no_grad():
+            first.weight.mul_(1.1)
+            if first.weight[0, 0] > 1.8:
+                second.weight = nn.Parameter(2 * second.weight)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.parts(inputs)[None, :, :2]
+        return logits
+
+
+def test_references_buffers_schedulers_generators_and_parts_are_those_of_then() -> None:
+    kinds: list[type[Method]] = [Alias, Averaged, Scheduled, Dropped, Gain, Tied]
     for kind in kinds:
-        follow(kind, "features")
+        follow(kind, "photos" if kind in (Gain, Tied) else "features")
 
 
 def copy_after_a_batch(kind: type[Method]) -> tuple[Any, Any, MethodState]:

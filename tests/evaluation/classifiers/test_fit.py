@@ -196,7 +196,18 @@ def test_damaged_classifiers(fitted: Path, photos: Path, capsys: pytest.CaptureF
         (folder / "classifier.json").write_text(content)
         assert message in fail(capsys, "predict", folder, photos, "--features.num_workers=0")
 
+    weights = {**document["backbone"], "weights": "/nowhere/w.pth"}
+    for change, message in (
+        ({"classes": [*document["classes"], "more"]}, "its tensors are not those of the head"),
+        ({"head": {"representation": "nonsense"}}, "its tensors are not those of the head"),
+        ({"backbone": weights}, "weights: there is no file '/nowhere/w.pth' any more; name it with --weights=FILE"),
+    ):
+        (folder / "classifier.json").write_text(json.dumps({**document, **change}))
+        assert message in fail(capsys, "predict", folder, photos)
+
     (folder / "classifier.json").write_text(text)
+    save_file({**tensors, "bias": tensors["bias"][:1]}, folder / "head.safetensors")
+    assert "its tensors are not those of the head" in fail(capsys, "predict", folder, photos)
     save_file({name: tensor for name, tensor in tensors.items() if name != "bias"}, folder / "head.safetensors")
     with pytest.raises(UserError, match=r"holds no classifier that can be read .*bias"):
         headstart.load_classifier(folder)
