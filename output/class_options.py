@@ -17,6 +17,7 @@ from headstart.output.errors import reason_of
 
 # Classes whose kinds a command lists.
 LISTED = {"Method": "methods", "PhotoSource": "datasets"}
+LISTS = "headstart list methods, or datasets, says which there are"
 # How a folder or a table is given where a class is needed.
 PATHS = {
     "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, or "

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 import jsonargparse
 
 from headstart.output.arguments import plain_arguments
-from headstart.output.class_options import ClassHelp, accept_other_names
+from headstart.output.class_options import LISTS, ClassHelp, accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
 from headstart.output.printable import printable, say
 from headstart.output.shipped_files import find_configurations
@@ -57,6 +57,12 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
     def validate(self, namespace: Any, skip_unset: bool = True, *rest: Any, **kwargs: Any) -> None:  # noqa: ANN401 - a namespace
         """Check values as the base class does, in classes also those that are null."""
         super().validate(namespace, skip_unset and self.exit_on_error, *rest, **kwargs)
+
+    def format_help(self, *rest: Any) -> str:
+        """Return the help. That of a class without options, such as a base class, refers to the lists of classes."""
+        text: str = super().format_help(*rest)
+        is_of_class = str(self.description).startswith("Help for --")
+        return text if self._actions or not is_of_class else f"{text}\nThis class has no options; {LISTS}.\n"
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Raise a mistake as a UsageError.
