@@ -153,7 +153,7 @@ def embed_readable(
         network, backbone = build_chosen(chosen, seed, target)
     arithmetic = best_precision(target) if precision == "auto" else precision
     with prefix_errors("photos"):
-        pictures.digests(cache)
+        pictures.packed_digests(cache)
     settings = NetworkSettings(arithmetic, folded=True, device=device if is_elsewhere else str(target))
     resources = ComputeSettings(cache, "features", num_workers, engines=EngineOptions(workers, ray))
     stored = find(RowRequest(pictures, backbone.preprocessing, settings, network), resources, copied)

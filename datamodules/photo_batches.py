@@ -96,7 +96,7 @@ class PhotoBatches(PhotoData):
         self.train_photos, self.validation_photos = self.read_splits()
         with prefix_errors("data.photos"):
             for photos in (self.train_photos, self.validation_photos):
-                photos.digests(cache_folder(self.cache_dir))
+                photos.packed_digests(cache_folder(self.cache_dir))
         self.classes = self.train_photos.classes
         self.check_duplicates(self.train_photos, self.validation_photos)
 

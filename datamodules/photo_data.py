@@ -142,7 +142,7 @@ class PhotoData(LightningDataModule):
         """
         try:
             with prefix_errors("data.photos"):
-                photos.digests(cache_folder(self.cache_dir))
+                photos.packed_digests(cache_folder(self.cache_dir))
             with (
                 prefix_errors("data", about=("num_workers: ", "cache_dir: ")),
                 prefix_errors("data.backbone", about="model "),

@@ -53,12 +53,19 @@ class RayCluster:
         self.running: dict[Any, tuple[Task, Path | None]] = {}
 
     def _connect(self, address: str, environment: dict[str, Any]) -> None:
+        try:
+            self.ray.runtime_env.RuntimeEnv(**environment)
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"runtime_env: {reason_of(error)}; see Ray's documentation of runtime environments"
+            ) from error
+
         _require_reachable(address)
         # Ray replaces the command's handler by its own.
         on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
             self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
-        except (ConnectionError, ValueError, TypeError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
+        except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
             raise UserError(
                 f"ray: no cluster takes this process at {address!r} ({reason_of(error)}); ray start --head starts one "
                 "here, and a running one wants its version of Ray, and its token as RAY_AUTH_TOKEN if it has one"

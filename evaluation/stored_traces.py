@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
@@ -120,10 +119,12 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
         for digest, document in documents.items()
     }
     names = {}
-    for name, digests in grouped((name, digest) for digest, name in plain.items()).items():
-        distinct = distinguish_methods(name, {digest: _without_description(documents[digest]) for digest in digests})
-        for digest in digests:
-            is_unique = digest in known or (len(digests) == 1 and name not in known.values())
+    for name in dict.fromkeys(plain.values()):
+        # The values must also differ from those of variants that already have them in their names.
+        variants = [digest for digest in plain if plain[digest] == name or plain[digest].startswith(f"{name} (")]
+        distinct = distinguish_methods(name, {digest: _without_description(documents[digest]) for digest in variants})
+        for digest in (variant for variant in variants if plain[variant] == name):
+            is_unique = digest in known or (len(variants) == 1 and name not in known.values())
             names[digest] = name if is_unique else distinct[digest]
     return names
 

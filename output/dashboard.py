@@ -27,6 +27,8 @@ Mode = Literal["auto", "online", "offline"]
 Tables = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
 
 VARIABLE = "WANDB_MODE"
+# Values that wandb accepts for the variable; the last two are older names.
+MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # Seconds to wait for a server's answer, and for the beginning of a run that may also go offline.
 TIMEOUT, INIT_TIMEOUT = 3.0, 20.0
 # The longest names and groups, and the longest tags, that the dashboard accepts.
@@ -66,7 +68,7 @@ def check_dashboard(options: Dashboard) -> None:
         options: Where the result is to be mirrored.
 
     Raises:
-        UserError: wandb is not installed, or the mode is online without an API key.
+        UserError: wandb is not installed, WANDB_MODE is unknown, or the mode is online without an API key.
     """
     require_wandb("logger")
     if not variable_decides() and options.mode == "online" and not _has_key():
@@ -80,8 +82,15 @@ def require_wandb(option: str) -> None:
 
 
 def variable_decides() -> bool:
-    """Return whether the environment variable WANDB_MODE chooses the mode."""
-    return VARIABLE in os.environ
+    """Return whether the environment variable WANDB_MODE chooses the mode.
+
+    Raises:
+        UserError: Its value is not one of wandb's modes.
+    """
+    mode = os.environ.get(VARIABLE)
+    if mode is not None and mode not in MODES:
+        raise UserError(f"{VARIABLE}: {mode!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}")
+    return mode is not None
 
 
 def _has_key() -> bool:

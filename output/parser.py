@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import UnsupportedOperation
 from typing import Any, NoReturn, TextIO
 
 import jsonargparse
@@ -140,12 +141,14 @@ def one_line_errors() -> Iterator[None]:
         return
     except UserError as error:
         message, code = printable(" ".join(str(error).split())), error.code
-    except BrokenPipeError:
-        if not _is_closed(sys.stdout):
+    except OSError as error:
+        if not _fails(sys.stdout):
             raise
         # Python writes the rest of its buffer at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(CLOSED) from None
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(CLOSED) from None
+        message, code = f"the output cannot be written ({error.strerror or error})", UserError.code
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
     except Terminated as error:
@@ -154,11 +157,14 @@ def one_line_errors() -> Iterator[None]:
     raise SystemExit(code)
 
 
-def _is_closed(stream: TextIO) -> bool:
-    """Return whether nobody reads an output any more, as behind `| head`; other pipes may break, too."""
+def _fails(stream: TextIO) -> bool:
+    """Return whether an output takes no more, as on a full disk or behind `| head`; other files may fail, too."""
     try:
         os.write(stream.fileno(), b"\n")
-    except BrokenPipeError:
+    except UnsupportedOperation:
+        # The output is no file of the system, as in a notebook.
+        return False
+    except OSError:
         return True
     return False
 

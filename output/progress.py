@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ Item = TypeVar("Item")
 class Progress:
     """Shows on the error stream how much is done, from `with` to its end.
 
-    Without a terminal, a line is printed at every tenth and every 30 seconds. Nothing is
+    Without a terminal that can move its cursor, a line is printed at every tenth and every 30 seconds. Nothing is
     printed for less than 5 seconds.
 
     Args:
@@ -40,7 +41,7 @@ class Progress:
     def __enter__(self) -> Self:
         """Begin."""
         self._started = self._printed = time.monotonic()
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._bar = _open_bar(self.title, self.total)
         return self
 

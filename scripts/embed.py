@@ -71,7 +71,7 @@ def embed(
     settings = (precision, device, num_workers, cache_dir, int(seed), engines.workers, engines.ray)
     try:
         with prefix_errors("pictures"):
-            photos.digests(cache_folder(cache_dir))
+            photos.packed_digests(cache_folder(cache_dir))
         # Rows are read when they are written.
         embedded = embed_readable(photos, backbone, *settings, copied=0)
     except StoreError as error:

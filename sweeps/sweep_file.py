@@ -87,7 +87,7 @@ def read_sweep(path: Path) -> Sweep:
     before, after = _options(content.get("command", [ARGUMENTS]))
     for option, parameter in itertools.product(after, parameters):
         name = option.partition("=")[0].removeprefix("--")
-        if _replaces(name, parameter):
+        if _replaces(name, parameter, parameters[parameter]):
             raise UserError(f"file: {name} after {ARGUMENTS} replaces parameter {parameter}; put it before {ARGUMENTS}")
 
     count = math.prod(map(len, parameters.values()))
@@ -184,17 +184,25 @@ def flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, list[A
                 raise UserError(f"file: parameter {name} is {parameter!r}; give a value, or a list of values")
 
         for new, earlier in itertools.product(added, flat):
-            if _replaces(new, earlier):
+            if _replaces(new, earlier, flat[earlier]):
                 raise UserError(f"file: parameter {new} replaces {earlier}; leave one of them out, or put {new} first")
         flat |= added
     return flat
 
 
-def _replaces(option: str, earlier: str) -> bool:
-    """Return whether an option replaces an earlier one: it is the same, or the one that has it as its option."""
+def _replaces(option: str, earlier: str, values: Sequence[Any]) -> bool:
+    """Return whether an option replaces an earlier one: the same, one that has it as its option, or a part of it.
+
+    Args:
+        option: Name of the option.
+        earlier: Name of the earlier one.
+        values: The values of the earlier one.
+    """
     # An option of a class may be written with its full name, and the class itself, too.
     later, sooner = (name.replace(".init_args", "").removesuffix(".class_path") for name in (option, earlier))
-    return later in ("config", sooner) or sooner.startswith(f"{later}.")
+    # An option of a class that is chosen by its name alone does not replace the class.
+    is_part = later.startswith(f"{sooner}.") and any(isinstance(value, dict) for value in values)
+    return later in ("config", sooner) or sooner.startswith(f"{later}.") or is_part
 
 
 def _require_quotes(command: Any, text: str) -> None:  # noqa: ANN401 - YAML

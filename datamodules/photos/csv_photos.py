@@ -1,21 +1,22 @@
 """Photos that a CSV file lists with their labels."""
 
+import csv
+import io
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.folder_listing import in_order
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 
-COLUMNS = ("path", "label", "split")
+NEEDED = ("path", "label")
 SPLITS = ("train", "validation", "val")
-QUOTED = re.compile(r'^"(.*)"$')
+# Malformed lines that a message quotes.
+QUOTED = 5
 
 
 class CsvPhotos(SplitSource):
@@ -38,75 +39,89 @@ class CsvPhotos(SplitSource):
 
     def splits(self) -> tuple[Photos, Photos | None]:
         """List the photos."""
-        table = self._read(("path", "label"))
-        classes = sorted(set(table["label"]), key=in_order)
-        if "split" not in table:
-            return self._photos(table, classes), None
-        is_for_training = table["split"] == "train"
-        return self._photos(table[is_for_training], classes), self._photos(table[~is_for_training], classes)
+        records = self._read()
+        classes = sorted({record["label"] for record in records}, key=in_order)
+        if "split" not in records[0]:
+            return self._photos(records, classes), None
+        train = [record for record in records if record["split"] == "train"]
+        validation = [record for record in records if record["split"] != "train"]
+        return self._photos(train, classes), self._photos(validation, classes)
 
     def pictures(self) -> Photos:
         """Return all photos in the order of the lines; those without a label have -1."""
-        table = self._read(("path",))
-        return self._photos(table, sorted(set(table.get("label", ())) - {""}, key=in_order))
+        records = self._read(needed=("path",))
+        return self._photos(records, sorted({record.get("label", "") for record in records} - {""}, key=in_order))
 
-    def _photos(self, table: pd.DataFrame, classes: Sequence[str]) -> PhotoFiles:
+    def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
         numbers = {name: number for number, name in enumerate(classes)}
-        labels = [numbers.get(label, -1) for label in table.get("label", [""] * len(table))]
-        return PhotoFiles(self.file.parent, list(table["path"]), labels, classes)
+        labels = [numbers.get(record.get("label", ""), -1) for record in records]
+        return PhotoFiles(self.file.parent, [record["path"] for record in records], labels, classes)
 
-    def _read(self, needed: Sequence[str]) -> pd.DataFrame:
-        """Read the table of photos, in which some columns are needed; a UserError names the first wrong line."""
+    def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:
+        """Read one record for each photo, with the columns that are needed; a UserError quotes malformed lines."""
+        reader = csv.reader(io.StringIO(self._text(), newline=""), skipinitialspace=True, strict=True)
+        records: list[dict[str, str]] = []
+        problems: list[str] = []
+        lines: dict[str, int] = {}
+
         try:
-            table = pd.read_csv(
-                self.file,
-                dtype=str,
-                na_filter=False,
-                skipinitialspace=True,
-                skip_blank_lines=False,  # so that the index tells the line
-                encoding="utf-8-sig",
-            )
-        # pandas' errors, and those of the encoding, are ValueErrors.
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"file: {self.file} cannot be read ({reason_of(error)}); give a CSV file in UTF-8 with the columns "
-                "path and label"
-            ) from error
-
-        # A tab before a field keeps its quotes.
-        table = table.rename(columns=str.strip).apply(
-            lambda column: column.str.strip().str.replace(QUOTED, r"\1", regex=True)
-        )
-        columns = list(table.columns)
-        if not {*needed} <= {*columns} <= {*COLUMNS}:
-            optional = [name for name in COLUMNS if name not in needed]
-            raise UserError(
-                f"file: {self.file} must have the columns {', '.join(needed)} and perhaps {', '.join(optional)}; "
-                f"it has {', '.join(columns)}"
-            )
-        if not isinstance(table.index, pd.RangeIndex):
-            raise UserError(f"file: {self.file} has lines of more fields than its first line, which names the columns")
-
-        table = table[(table != "").any(axis=1)]
-        if table.empty:
-            raise UserError(f"file: {self.file} lists no photo")
-        self._check(table, needed)
-        return table
-
-    def _check(self, table: pd.DataFrame, needed: Sequence[str]) -> None:
-        """Check the lines of a table; a UserError names the first one with the first problem that there is."""
-        paths = [os.path.normpath(os.path.join(self.file.parent, path)) for path in table["path"]]  # noqa: PTH118
-        problems = {f"no {name}": table[name] == "" for name in needed}
-        if "split" in table:
-            problems[f"a split that is none of {', '.join(SPLITS)}"] = ~table["split"].isin(SPLITS)
-        problems["the path of an earlier line"] = pd.Series(paths, table.index).duplicated()
-        problems["the path of no file"] = ~pd.Series(map(os.path.isfile, paths), table.index, dtype=bool)
-
-        for problem, is_wrong in problems.items():
-            if is_wrong.any():
-                row = is_wrong.idxmax()
-                # The first line names the columns, and rows are counted from 0.
+            header = [name.strip() for name in next(reader, [])]
+            allowed = [*NEEDED, "split"]
+            optional = [name for name in allowed if name not in needed]
+            if not {*needed} <= {*header} <= {*allowed} or len({*header}) < len(header):
                 raise UserError(
-                    f"file: {self.file}: line {row + 2} has {problem}: {', '.join(table.loc[row])!r}; "
-                    f"{is_wrong.sum()} such lines"
+                    f"file: {self.file} must have the columns {', '.join(needed)} and perhaps {', '.join(optional)}; "
+                    f"it has {', '.join(header) or 'none'}"
                 )
+
+            for values in filter(None, reader):
+                record = dict(zip(header, map(_unquoted, values), strict=False))
+                is_whole = len(values) == len(header)
+                problem = self._problem(record, lines, needed) if is_whole else f"{len(values)} fields"
+                if problem:
+                    problems.append(f"line {reader.line_num}: {problem}")
+                else:
+                    lines[self._path(record)] = reader.line_num
+                    records.append(record)
+        except csv.Error as error:
+            problems.append(f"line {reader.line_num}: {error}")
+
+        if problems:
+            more = f"; {len(problems) - QUOTED} more" if len(problems) > QUOTED else ""
+            raise UserError(f"file: {self.file} has malformed lines; {'; '.join(problems[:QUOTED])}{more}")
+        if not records:
+            raise UserError(f"file: {self.file} lists no photo")
+        return records
+
+    def _text(self) -> str:
+        try:
+            return self.file.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            msg = f"file: {self.file} must be in UTF-8; line {line} is not"
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            msg = f"file: {self.file} cannot be read ({reason}); give a CSV file with the columns path and label"
+        raise UserError(msg)
+
+    def _path(self, record: Mapping[str, str]) -> str:
+        """Return the path of a photo in its normal form."""
+        return os.path.normpath(os.path.join(self.file.parent, record["path"]))  # noqa: PTH118 - as below
+
+    def _problem(self, record: Mapping[str, str], lines: Mapping[str, int], needed: Sequence[str]) -> str:
+        """Return the problem of a record, given the lines of earlier paths; an empty text if it has none."""
+        empty = [name for name in needed if not record[name]]
+        if empty:
+            return f"no {empty[0]}"
+        if record.get("split", "train") not in SPLITS:
+            return f"split {record['split']!r} is none of {', '.join(SPLITS)}"
+        if (path := self._path(record)) in lines:
+            return f"{record['path']!r} once more, after line {lines[path]}"
+        is_there = os.path.isfile(path)  # noqa: PTH113 - a Path for each of many files takes long
+        return "" if is_there else f"there is no file {record['path']!r}"
+
+
+def _unquoted(field: str) -> str:
+    """Return a field without spaces around it, and without quotes that a space or tab outside of them has kept."""
+    text = field.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text

@@ -73,10 +73,11 @@ class OwnDataset(SplitSource):
             ) from error
         try:
             opened = made(**arguments)
-            len(opened)
         # A class of the user's own may raise anything.
         except Exception as error:
             raise UserError(f"{option}: {self.dataset} cannot be opened ({reason_of(error)})") from error
+        if not (hasattr(opened, "__len__") and hasattr(opened, "__getitem__")):
+            raise UserError(f"dataset: {self.dataset} has no length or no items; give a torch.utils.data.Dataset")
         return DatasetPhotos(opened, "dataset")
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
 from headstart.datamodules.photos.folder_listing import read_folder, require_folder
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from headstart.datamodules.photos.picture_decoding import turn_upright
 from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
@@ -65,7 +65,7 @@ class MapFiles(PhotoFiles):
         return Image.fromarray(np.repeat(labels[..., None], 3, 2))
 
 
-class MapFolders(SplitSource):
+class MapFolders(PhotoSource):
     """Photos in `train/images/` with label maps of the same names in `train/masks/`.
 
     `validation/` or `val/` holds the validation photos in the same way. A map is a PNG with one channel, grey or with a
@@ -81,9 +81,13 @@ class MapFolders(SplitSource):
         self.classes = classes
         self.name = self.root.resolve().name
 
-    def splits(self) -> tuple[Photos, Photos]:
-        """List the photos in train/, and those in validation/ or val/."""
-        return self._read("train"), self._read(*VALIDATION_FOLDERS)
+    def train(self) -> Photos:
+        """List the photos in train/."""
+        return self._read("train")
+
+    def validation(self) -> Photos:
+        """List the photos in validation/ or val/."""
+        return self._read(*VALIDATION_FOLDERS)
 
     def _read(self, *names: str) -> Photos:
         require_folder(self.root, "give the folder that holds train/ and validation/")
@@ -93,6 +97,8 @@ class MapFolders(SplitSource):
             folders = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
             raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
+        if not all((split / kind).is_dir() for kind in ("images", "masks")):
+            raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
         listed = {kind: read_folder(split / kind) for kind in ("images", "masks")}
         photos, maps = (
             {Path(name).stem: split / kind / name for name in folder.photos} for kind, folder in listed.items()

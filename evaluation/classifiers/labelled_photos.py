@@ -68,7 +68,7 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> LabelledPhotos:
             _list(photos, cache) if photos is not None else (DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train())
         )
         require_classes(listed, "labelled")
-        listed.digests(cache)
+        listed.packed_digests(cache)
     return LabelledPhotos(name, listed, report_left_out(listed.left_out, "photos"))
 
 

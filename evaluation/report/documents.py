@@ -73,18 +73,27 @@ def _audit(path: Path, document: Document) -> Part:
 def _stability(path: Path, document: Document) -> Part:
     remark = f"{document['experiments']:,} experiments. {path}"
     if drawn := document.get("drawn_pools"):
-        remark += f" Estimates from {drawn:,} pools drawn at random of {document['all_pools']}."
+        total = document["all_pools"]
+        remark += f" Estimates from {drawn:,} pools drawn at random of {total}; after ±: standard error of drawing."
+    errors = document.get("standard_error") or {}
 
     stability, pairs = document["setup_stability"], document["setup_stability_pairs"]
+    of_parts = errors.get("setup_stability", {})
     parts = [["varying", "setup stability", "pairs"]]
-    parts += [[name, format_number(value, ".2f"), f"{pairs[name]:,}"] for name, value in stability.items()]
+    for name, value in stability.items():
+        parts.append([name, _estimate(value, of_parts.get(name), ".2f"), f"{pairs[name]:,}"])
 
-    rates = document["win_rate_percent"]
+    rates, of_rates = document["win_rate_percent"], errors.get(f"win_rate_percent_ties_{document.get('ties')}", {})
     measures = list(next(iter(rates.values())))
     wins = [["metric", *(measure.replace("_", " ") for measure in measures)]]
-    for title, rate in zip(metric_titles(list(rates)), rates.values(), strict=True):
-        wins.append([title, *(format_number(rate[each], ".1f") for each in measures)])
+    for title, (name, rate) in zip(metric_titles(list(rates)), rates.items(), strict=True):
+        of_metric = of_rates.get(name, {})
+        wins.append([title, *(_estimate(rate[measure], of_metric.get(measure), ".1f") for measure in measures)])
     return Part(remarks=[remark], tables=[Table("Setup stability", parts), Table("Win rate, %", wins)])
+
+
+def _estimate(value: float | None, error: float | None, form: str) -> str:
+    return format_number(value, form) if error is None else format_with_error(value, error)
 
 
 class Kind(NamedTuple):

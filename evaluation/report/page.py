@@ -11,6 +11,8 @@ import yaml
 from headstart.evaluation.audit.tables import MARKS
 from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.leaderboard.tables import (
+    budgets_over_settings_rows,
+    budgets_title,
     over_settings_rows,
     sensitivity_table,
     setting_tables,
@@ -70,6 +72,7 @@ def comparison_page(
     sections = [
         overview(document),
         over_settings(document, marks),
+        label_budgets(document),
         settings_section(settings, curves, marks),
         sensitivity(document),
         setup_stability(document),
@@ -204,6 +207,16 @@ def _probabilities(over: Mapping[str, Any]) -> Table:
         "the same ordering"
     )
     return Table(title, rows, notes=["Their intervals are in leaderboard.json."])
+
+
+def label_budgets(document: Mapping[str, Any]) -> Section | None:
+    """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
+    over = document["label_budgets"]
+    if not over:
+        return None
+    means = Table(budgets_title(over), budgets_over_settings_rows(over))
+    part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
+    return Section("label-budgets", "Accuracy at label budgets", parts=[part])
 
 
 def sensitivity(document: Mapping[str, Any]) -> Section:
