@@ -1,7 +1,8 @@
 """Accuracies at label budgets are those of plain loops, with the tests of all pairs."""
 
 import csv
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+import headstart
+from headstart.datamodules import ClassFolders
+from headstart.datamodules.orderings import balanced_ordering
 from headstart.metrics.sample_efficiency.scores import mean_of_means
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import store
@@ -139,3 +143,26 @@ def test_interval_of_a_mean_of_means_is_that_of_welch() -> None:
     assert mean_of_means([one]) == pytest.approx((one.mean(), *t_interval(one.tolist())))
     assert np.isnan(mean_of_means([one, other[:1]])[1:]).all()
     assert mean_of_means([np.ones(3), np.zeros(2)]) == (0.5, 0.5, 0.5)
+
+
+def test_a_run_agrees_with_scikit_learn(fit: Callable[..., Path], photo_folder: Path) -> None:
+    neighbors = pytest.importorskip("sklearn.neighbors", reason="the extra sklearn is not installed")
+    options = ["--data.order=balanced", "--criterion.until=limit", "--data.orderings=3", "--seed_everything=5"]
+    weights = {"name": "mobilenet_v2", "weights": "embedded", "preprocessing": {"resize": 32, "crop": 32}}
+    run = fit(*options, "--data.backbone.weights=embedded", "--data.backbone.model_args={}")
+
+    photos = ClassFolders(str(photo_folder))
+    train, validation = photos.train(), photos.validation()
+    samples, features = headstart.embed(train, weights), headstart.embed(validation, weights)
+    orders = [balanced_ordering(train.labels, number, 5) for number in range(3)]
+    [setting], [of_ledger] = (
+        rank(folder, per_class=[1, 3, 10])["settings"] for folder in (run, Path(os.environ["HEADSTART_LEDGER"]))
+    )
+    assert of_ledger["label_budgets"] == setting["label_budgets"]
+    for entry in setting["label_budgets"]["mean"]:
+        shares = []
+        for order in orders:
+            seen = order[: entry["labels"]]
+            predicted = neighbors.NearestCentroid().fit(samples[seen], train.labels[seen]).predict(features)
+            shares.append(np.mean(predicted == validation.labels))
+        assert entry["accuracy"] == pytest.approx(np.mean(shares))

@@ -106,3 +106,12 @@ def test_rounding_errors_rank_no_sources() -> None:
         assert bool(scores_differ(np.array(scores))) is (scores in apart)
         measured = measure_targets(np.array(scores)[None, :, None], performances, everywhere)
         assert np.isfinite(measured).all() == np.isfinite(measured).any() == (scores in apart)
+
+
+def test_mean_spearman_gives_kendalls_w() -> None:
+    """Kendall and Babington Smith, 1939: W = 12 S / (t^2 (n^3 - n)), S of the sums of ranks about their mean."""
+    performances = draw(6)[0]
+    sums = stats.rankdata(performances, axis=0).sum(axis=1)
+    expected = 12 * ((sums - sums.mean()) ** 2).sum() / (5**2 * (7**3 - 7))
+    rho = mean_spearman(performances, np.ones((7, 5), dtype=bool))
+    assert (1 + 4 * rho) / 5 == pytest.approx(expected, abs=1e-12)

@@ -161,3 +161,11 @@ def test_another_criterion_is_open_where_evaluations_were_left_out() -> None:
     assert is_open(counts, seen, REQUIRED, [1, 5]).tolist() == [True, True]
     assert is_open(counts, seen, 0, [10]).tolist() == [True]
     assert is_open(np.array([1, 9, 9]), np.arange(3), REQUIRED, [1, 2]).tolist() == [False, False]
+
+
+def test_all_traces_of_twelve_evaluations() -> None:
+    for bits in range(2**12):
+        trace = np.where((bits >> np.arange(12)) & 1, REQUIRED, REQUIRED - 1)
+        counts = follow(trace, 3)
+        samples, _ = samples_to_criterion(counts, np.arange(1, len(counts) + 1), REQUIRED, 3)
+        assert float(samples) == criterion(trace, 3)[0]

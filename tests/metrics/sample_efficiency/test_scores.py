@@ -179,3 +179,20 @@ def test_p_values_of_all_custom_methods_are_adjusted_together() -> None:
     assert raw == pytest.approx([enumerate_sign_flips(cut[0] - custom) for custom in cut[1:]])
     adjusted = [scores[name]["p_value_holm"] for name in "abc"]
     assert adjusted == pytest.approx([3 * raw[0], min(2 * raw[1], 1), 1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 9, 16, 17, 20, 100, 300])
+def test_sign_flips_as_in_scipy(count: int) -> None:
+    generator = np.random.default_rng(count)
+    for differences in (generator.integers(-15, 18, count).astype(np.float64), generator.normal(0.1, 1, count)):
+        expected = stats.permutation_test(
+            (differences,),
+            lambda values, axis: np.mean(values, axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=99_999,
+            batch=10_000,
+            rng=np.random.default_rng(0),
+        )
+        assert sign_flip_p_value(differences) == pytest.approx(float(expected.pvalue), rel=1e-12)
