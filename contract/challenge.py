@@ -107,10 +107,16 @@ class BlueRules(TeamRules):
     unmixed_families: Annotated[tuple[_Unmixed, ...], AS_LIST] = ()
 
     @model_validator(mode="after")
-    def _families_are_named(self) -> BlueRules:
+    def _families_are_known_and_used(self) -> BlueRules:
         unknown = sorted({name for group in self.unmixed_families for name in group} - set(self.families))
         if unknown:
             raise ValueError(f"unmixed_families names {', '.join(unknown)}, and families does not")
+        if any(len(set(group)) < len(group) for group in self.unmixed_families):
+            raise ValueError("unmixed_families names a family twice in one list")
+        if self.most_per_family is not None and not self.families:
+            raise ValueError("most_per_family needs families")
+        if self.families and self.most_per_family is None and not self.unmixed_families:
+            raise ValueError("families needs most_per_family or unmixed_families")
         return self
 
 

@@ -24,7 +24,7 @@ from headstart.output.shipped_files import CONFIGS, find_file
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
 REGISTRY_MAX_BYTES = 16_000_000
-CATALOG_MAX_BYTES = 128_000_000
+CATALOG_MAX_BYTES = 64_000_000
 MAX_PROBLEMS = 1000
 
 
@@ -213,7 +213,7 @@ def read_registries(paths: Sequence[Path]) -> Registry:
 
 
 def read_catalog(path: Path) -> Catalog:
-    """Read a stimuli catalog of at most 128 MB line by line: one JSON object per line; blank lines do not count.
+    """Read a stimuli catalog of at most 64 MB line by line: one JSON object per line; blank lines do not count.
 
     Stimuli whose paths differ in case are different; stimuli that differ in Unicode normalisation alone are equal.
 

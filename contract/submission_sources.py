@@ -25,6 +25,7 @@ COLUMNS: dict[Track, tuple[str, ...]] = {
     "red": ("dataset_name", "image_identifier"),
 }
 REQUIRED: dict[Track, tuple[str, ...]] = {"blue": COLUMNS["blue"][:1], "red": COLUMNS["red"]}
+_PATTERN = re.compile(r"[*?\[]|::")
 # Files that `save_to_disk` writes of several splits and of one.
 SAVED = ("dataset_dict.json", "state.json")
 
@@ -52,6 +53,8 @@ def read_submission(
     Raises:
         ContractError: As of `check_submission`; or the source cannot be read, or has other columns or several splits.
     """
+    if not source:
+        raise ContractError.of("submission", "nothing is given; name a file or a data set")
     document, path = f"submission {source}", expand_home(source)
     if source.startswith(HUB):
         content = _read_dataset(source, document)
@@ -96,6 +99,8 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
             raise ValueError("hf:// needs an owner and a name, hf://owner/name")
         # Streaming fetches no more records than a submission may have.
         return datasets.load_dataset(match[1], revision=match[2], streaming=True)
+    if _PATTERN.search(source):
+        raise ValueError("its path has *, ?, [ or ::, which datasets takes as patterns; rename it")
     if any((Path(source) / name).is_file() for name in SAVED):
         return datasets.load_from_disk(source)
     return datasets.load_dataset(source, streaming=True)

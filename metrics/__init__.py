@@ -1,8 +1,7 @@
 """Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings.
 
 Exported names are imported when they are first used. The functions take numpy arrays and need no torch. The
-torchmetrics classes (`LinearCKA`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and need
-it.
+torchmetrics classes (`LinearCKA`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and need it.
 """
 
 from __future__ import annotations

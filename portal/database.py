@@ -52,6 +52,7 @@ class Database:
                 "postgresql+psycopg://portal@localhost/portal"
             ) from error
 
+        self._identity: tuple[int, int] | None = None
         self._for_writing = self.engine.execution_options(writing=True)
         # A transaction of SQLite sees one state in any case.
         isolation = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
@@ -79,6 +80,7 @@ class Database:
                 _create_or_check(connection)
         except UNAVAILABLE as error:
             raise explain(error) from error
+        self._identity = self._find_file()
 
     def reading(self) -> Session:
         """Open a session that sees one state of the database."""
@@ -94,14 +96,23 @@ class Database:
         self.check_file()
 
     def check_file(self) -> None:
-        """Check that an SQLite file is still there: nobody could read what is written to a removed one.
+        """Check that an SQLite file is still the one that was opened: others would read nothing of what is written.
 
         Raises:
-            OperationalError: The file was removed.
+            OperationalError: The file was removed or replaced.
         """
-        if self.is_sqlite and not Path(self.url.database or "").exists():
-            reason = f"{self.url.database} was removed while it was open; put it back, or restart"
+        if self._identity is not None and self._find_file() != self._identity:
+            reason = f"{self.url.database} was removed or replaced while it was open; put it back, or restart"
             raise OperationalError(reason, None, OSError(reason))
+
+    def _find_file(self) -> tuple[int, int] | None:
+        """Return the device and the number of an SQLite file; None where there is none."""
+        if not self.is_sqlite or not self.url.database:
+            return None
+        with suppress(OSError):
+            state = Path(self.url.database).stat()
+            return state.st_dev, state.st_ino
+        return None
 
     def close(self) -> None:
         """Close all connections."""

@@ -199,10 +199,10 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with numbers in place of the texts of scores and performances."""
     numbers, wrong = {}, []
     for name in ("score", "performance"):
-        texts = rows[name].where(~rows[name].str.lower().isin(MISSING), "nan")
-        numbers[name] = texts.map(number_of).astype(np.float64)
-        mistaken = np.isinf(numbers[name])
-        wrong += (rows["row"] + f", {name} is " + texts.map(repr) + " and not a finite number")[mistaken].tolist()
+        is_missing = rows[name].str.lower().isin(MISSING)
+        numbers[name] = rows[name].where(~is_missing, "nan").map(number_of).astype(np.float64)
+        mistaken = ~np.isfinite(numbers[name]) & ~is_missing
+        wrong += (rows["row"] + f", {name} is " + rows[name].map(repr) + " and not a finite number")[mistaken].tolist()
     # A row of a wide table has its performance once for each metric.
     refuse({"wrong entries": [*dict.fromkeys(f"row {text}" for text in wrong)]})
     return rows.assign(**numbers)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.evaluation.audit.audit import audit
-from headstart.evaluation.published.register import TABLES, PublishedTable, find_files, readable_table
+from headstart.evaluation.published.register import TABLES, PublishedTable, find_files, other_version, readable_table
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
@@ -69,10 +69,13 @@ def _describe(name: str, table: PublishedTable) -> list[str]:
 
 def _audit(table: PublishedTable, local: Path | None, folder: Path, **options: Any) -> dict[str, Any]:
     """Audit a table, and say how its figures differ from those of the register."""
-    readable, note = readable_table(table, find_files(table, local), folder)
+    paths = find_files(table, local)
+    readable, note = readable_table(table, paths, folder)
+    checked = {**paths, table.file.name: readable} if table.file.variable else paths
+    warnings = [warning for file in table.files if (warning := other_version(file, checked[file.name]))]
     document = audit(str(readable), output=str(folder), **table.options, **options)
 
-    warnings = _differences(table, document)
+    warnings += _differences(table, document)
     notes = [note] * bool(note)
     print_lines(warnings or [f"As expected: all {len(table.expected)} figures are those of the register."])
     print_lines([*notes, f"Cite: {table.citation}"])

@@ -1,6 +1,7 @@
 """The register of published tables: where each is, how it is read, which figures are expected of it, and its files."""
 
 import ast
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -31,12 +32,15 @@ class PublishedFile:
     Attributes:
         name: Its name here.
         url: Its address.
+        sha256: SHA-256 of the version in the register, with line feeds as line ends, hexadecimal. For a file of Python
+            code, it is that of the CSV file made of it. Empty for a file that grows.
         variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
             source.
     """
 
     name: str
     url: str
+    sha256: str = ""
     variable: str = ""
 
 
@@ -105,11 +109,21 @@ def _fetch(file: PublishedFile) -> Path:
     folder = cache_folder() / FOLDER / Path(file.name).stem
 
     def fill(partial: Path) -> Path:
+        # Another version is no error; `other_version` warns of it.
         download(file.url, partial / f"table{suffix}", None, "give a local copy by --file")
         return partial
 
     fetch_once(folder, fill)
     return folder / f"table{suffix}"
+
+
+def other_version(file: PublishedFile, path: Path) -> str:
+    """Return a warning if a file is not the version in the register. Empty if it is, or if no version is known."""
+    # Line ends differ between copies.
+    digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    if not file.sha256 or digest == file.sha256:
+        return ""
+    return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
 
 
 def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:

@@ -174,6 +174,11 @@ class RankedTargets(ScoredCandidates):
         """Number of classes of each target."""
         return [len(classes) for classes in self.classes]
 
+    @property
+    def repeated(self) -> int:
+        """Number of targets that have the same classes as an earlier one."""
+        return len(self.classes) - len({tuple(classes.tolist()) for classes in self.classes})
+
     def kendall_with_num_classes(self) -> dict[str, float | None]:
         """Correlate the ranking of the targets by every metric with that by NumC, fewer classes first.
 
@@ -251,6 +256,11 @@ def _remarks(results: RankedTargets) -> list[str]:
     least, most = min(results.sizes), max(results.sizes)
     varying = VARYING_WARNING.format(least=least, most=most)
     lines = [varying if least < most else f"All targets have {least} classes, so NumC cannot rank them."]
+    if results.repeated:
+        lines.append(
+            f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
+            "the data set has too few classes for that many different targets."
+        )
     baselines = {"facts": ": it is the same for all targets, and ranks none."}
     lines += shared_remarks(results, "targets", results.dataset, baselines)
     for name, metric in results.metrics.items():

@@ -81,6 +81,8 @@ class LinearCKA(Metric):
         Returns:
             A float64 scalar, NaN where CKA of the batch is undefined; its rows are added all the same.
         """
+        # Metrics of a collection may share these lists, to which each of them would add the batch.
+        self.x, self.y = [*self.x], [*self.y]
         self.update(x, y)
         try:
             value = linear_cka(x, y, self.debiased)

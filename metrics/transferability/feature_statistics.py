@@ -171,9 +171,15 @@ def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> 
         labels: Integers from 0, `[samples]`; None with statistics.
 
     Raises:
-        ValueError: As for `FeatureStatistics`.
+        ValueError: As for `FeatureStatistics`; or labels are missing, or passed together with statistics.
     """
-    return features if isinstance(features, FeatureStatistics) else FeatureStatistics(features, labels)
+    if isinstance(features, FeatureStatistics):
+        if labels is not None:
+            raise ValueError("labels must be left out where features are FeatureStatistics, which have labels")
+        return features
+    if labels is None:
+        raise ValueError("labels are missing; give one for every row of features")
+    return FeatureStatistics(features, labels)
 
 
 def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:

@@ -77,12 +77,16 @@ def test_one_split_of_the_size_of_a_file(tmp_path: Path, read: Read, monkeypatch
     assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder)
 
 
-def test_a_folder_that_is_named_as_a_reader_of_datasets(
+def test_folders_that_are_named_as_a_reader_of_datasets_or_as_a_pattern(
     tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "csv", BLUE[:2], "csv")
     assert read("csv").models == ("one", "two")
+    save(tmp_path / "ours", BLUE[1:], "csv")
+    for name in ("ours*", "our?", "[ours]", "o::urs"):
+        save(tmp_path / name, BLUE[:2], "csv")
+        assert "rename it" in refusal(read, tmp_path / name)
 
 
 def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read) -> None:

@@ -65,7 +65,7 @@ def find_problems(folder: Path) -> list[str]:
         "names": all(0 < len(item["name"]) <= 100 for item in (*phases, *splits)),
         "numbers": all(type(number) is int and number > 0 for number in numbers),
         "public": not any(
-            phase["is_submission_public"] and phase["is_restricted_to_select_one_submission"] for phase in phases
+            phase["is_submission_public"] and phase.get("is_restricted_to_select_one_submission") for phase in phases
         ),
         "codenames": all(len({item["codename"] for item in items}) == len(items) for items in (phases, splits)),
         "joins": all(set(join) >= SPLIT_KEYS and join["visibility"] in {1, 2, 3} for join in joins),

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
@@ -126,12 +127,15 @@ def test_a_database_of_another_schema_is_refused(database: Database) -> None:
             database.create_tables()
 
 
-def test_a_removed_file_takes_nothing_more(site: Site) -> None:
+def test_a_removed_or_replaced_file_takes_nothing_more(site: Site) -> None:
     assert site.submit(blue("owl", "lark")).status_code == 201
     file = site.settings.folder / "portal.sqlite3"
     file.rename(file.with_name("away"))
     assert site.submit(blue("owl", "wren")).status_code == 503
     assert site.client.get("/health").status_code == 503
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE other (id)")
+    assert site.submit(blue("owl", "wren")).status_code == 503
     file.with_name("away").replace(file)
     assert site.client.get("/health").status_code == 200
     assert site.submit(blue("owl", "wren")).status_code == 201

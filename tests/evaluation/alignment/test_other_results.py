@@ -24,6 +24,8 @@ def test_other_comparisons_documents_and_submissions_are_another_configuration(
     keep, scored = "--overwrite=false", arena.folder / "out"
     submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
     arena.score(submissions[0], keep)
+    search = ("cka-search", "--team=blue", "--size=2")
+    arena.evaluate(*search, output="search")
     before = content(folder), content(scored)
     request.getfixturevalue("no_forward_pass")
     for place, options in {
@@ -41,8 +43,6 @@ def test_other_comparisons_documents_and_submissions_are_another_configuration(
         assert f"(digests/{name})" in refused(lambda: arena.score(submissions[0], keep))
         path.write_text(text)
     assert (content(folder), content(scored)) == before
-    search = ("cka-search", "--team=blue", "--size=2")
-    arena.evaluate(*search, output="search")
     assert "(size)" in refused(lambda: arena.evaluate("cka-search", "--team=blue", "--size=3", output="search"))
 
 

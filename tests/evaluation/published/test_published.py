@@ -1,6 +1,7 @@
 """`headstart published`: the register against local copies, a small register of its own, and its mistakes."""
 
 import functools
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -69,7 +70,9 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
     """Replace the register by two tables on a local server: one in Python code, one with a hole, in CSV."""
     rows = [f"{s},{t},{v}" for t, row in PERFORMANCES.items() for s, v in row.items() if (s, t) != ("a", "y")]
     content = "\n".join(["source,target,performance", *rows, "b,z,0.1", "c,z,0.2", "d,z,0.3"])
-    code, holes = PublishedFile("code.csv", "/code.py", "accuracies"), PublishedFile("holes.csv", "/table.csv")
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    code = PublishedFile("code.csv", "/code.py", variable="accuracies")
+    holes = PublishedFile("holes.csv", "/table.csv", digest)
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with serve_files() as server:
@@ -129,6 +132,7 @@ def test_figures_of_another_version_are_named(
     (tmp_path / "holes.csv").write_text("source,target,performance\na,x,0.1\nb,x,0.2\na,y,0.1\nb,y,0.2")
     run("holes", tmp_path / "out", f"--file={tmp_path}")
     printed = " ".join(capsys.readouterr().out.split())
+    assert "is another version of holes.csv than the register knows (SHA-256 " in printed
     for figure, value in (("sources", 2), ("targets", 2), ("cells", 4)):
         assert f"WARNING: {figure} is {value} here and {register['holes'].expected[figure]} in the register." in printed
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torchmetrics import MetricCollection
 
 from headstart.metrics import linear_cka
 from headstart.metrics.similarity.linear_cka_metric import LinearCKA
@@ -55,6 +56,17 @@ def test_forward_gives_the_value_of_the_batch_if_there_is_one(batch: int, debias
         # Lightning logs this.
         assert value is metric._forward_cache
     assert metric.compute().item() == linear_cka(x, y, debiased)
+
+
+def test_metrics_of_a_collection_are_each_what_it_is_alone() -> None:
+    x, y = rows()
+    collection = MetricCollection({"biased": LinearCKA(), "debiased": LinearCKA(debiased=True)})
+    batches = [*zip(x.split(15), y.split(15), strict=True)]
+    steps: list[Callable[..., Any]] = [collection.update, collection.forward, collection.forward, collection.update]
+    for step, batch in zip(steps, batches, strict=True):
+        step(*batch)
+    expected = {"biased": linear_cka(x, y), "debiased": linear_cka(x, y, debiased=True)}
+    assert {name: value.item() for name, value in collection.compute().items()} == expected
 
 
 @BOTH

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.metrics import leep, nce, num_classes
+from headstart.metrics import h_score, leep, nce, num_classes
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.tests.material.metric_formulas import OF_FEATURES, labelled
 
@@ -31,6 +31,10 @@ def test_statistics_stand_in_for_features_in_every_metric() -> None:
         value = metric(statistics)
         assert type(value) is (tuple if name in ("etran", "ncti") else float)
         assert value == metric(x, labels)
+    with pytest.raises(ValueError, match="labels must be left out"):
+        h_score(statistics, labels)
+    with pytest.raises(ValueError, match="labels are missing"):
+        h_score(x)
 
 
 def test_labels_with_gaps_are_as_labels_without_and_features_stay_as_they_are() -> None:
