@@ -108,7 +108,7 @@ def test_problems_of_a_registry(tmp_path: Path) -> None:
 
 def test_absent_and_too_large_documents(tmp_path: Path) -> None:
     path = tmp_path / "large"
-    documents: list[tuple[int, Callable[[Path], object]]] = [(16_000_001, read_registry), (128_000_001, read_catalog)]
+    documents: list[tuple[int, Callable[[Path], object]]] = [(16_000_001, read_registry), (64_000_001, read_catalog)]
     for size, read in documents:
         with pytest.raises(ContractError, match="there is no such file"):
             read(tmp_path / "absent")
