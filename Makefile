@@ -29,7 +29,7 @@ slow: $(DEV)
 ## Store the figures again that the tests compare; look at each that changed.
 figures: $(DEV)
 	mkdir -p tests/output/stored_figures
-	STORE_FIGURES=1 $(BIN)/pytest --quiet tests/output/test_stored_figures.py
+	STORE_FIGURES=1 $(BIN)/pytest --quiet -m slow tests/output/test_stored_figures.py
 
 ## Check style and types.
 lint: $(DEV)
