@@ -1,59 +1,17 @@
-"""`.ci/install.py` finds packages where pip is configured to look for them."""
+"""`.ci/install.py` hands uv the settings of pip that say where packages come from, and leaves to pip what uv cannot."""
 
-import importlib.util
 import os
-import re
-import subprocess
-import threading
-import venv
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from headstart.tests.material.root import ROOT, require_checkout
-from headstart.tests.material.wheels import write_uv_wheel, write_wheel
+from headstart.tests.material.root import load_file, require_checkout
 
 require_checkout()
 
-PROGRAM = ROOT / ".ci" / "install.py"
-# An index is made of the installed one.
-HAS_UV = importlib.util.find_spec("uv") is not None
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write an index: a folder for each package, and `example` in two versions."""
-    folder = tmp_path_factory.mktemp("index")
-    for version in ("1.0", "2.0"):
-        write_wheel(folder / "example", "example", version, {"example.py": b""})
-    if HAS_UV:
-        write_uv_wheel(folder / "uv")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def address(index: Path) -> Iterator[str]:
-    """Serve the index."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=index)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def load_program() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("install", PROGRAM)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-INSTALL = load_program()
+INSTALL = load_file(".ci/install.py")
 
 
 def test_settings_of_pip_whatever_else_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,48 +44,32 @@ def test_settings_of_pip_in_the_words_of_uv() -> None:
     }
 
 
-Installed = tuple[str, str, str]
+# Exit codes of the commands after the first, which lists pip's settings; programs that they run, and what is printed.
+CASES: list[tuple[list[int], list[str], str]] = [
+    ([0, 0], ["pip", "uv"], ""),
+    ([0, 2, 0], ["pip", "uv", "uv --offline"], ""),
+    ([1, 0], ["pip", "pip --constraint limits"], "pip finds no uv=="),
+    ([0, 2, 2, 3], ["pip", "uv", "uv --offline", "pip --constraint limits"], "uv failed (no way)"),
+]
 
 
-def install(folder: Path, variables: dict[str, str]) -> Installed:
-    """Install `example` into an empty environment; return its version, what installed it, and what was printed."""
-    environment = folder / "environment"
-    venv.create(environment, with_pip=True)
-    (folder / "empty").touch()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-    files = {"CONSTRAINTS": str(folder / "empty"), "PIP_CONFIG_FILE": str(folder / "empty")}
-    settings = {**kept, **files, "UV_CACHE_DIR": str(folder / "cache"), "no_proxy": "127.0.0.1", **variables}
-    command = [str(environment / "bin" / "python"), str(PROGRAM), "example"]
-    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
-    (information,) = environment.glob("lib/python*/site-packages/example-*.dist-info")
-    version = information.name.removeprefix("example-").removesuffix(".dist-info")
-    return version, (information / "INSTALLER").read_text().strip(), done.stderr
+def test_pip_installs_what_uv_cannot(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CONSTRAINTS", "limits")
+    for codes, programs, printed in CASES:
+        commands, waiting, variables = list[str](), [0, *codes], dict[str, str]()
 
+        def run(command: list[str], waiting: Any = waiting, commands: Any = commands, **options: Any) -> Any:
+            commands.append(" ".join(command))
+            variables.update(options.get("env", {}))  # noqa: B023
+            return SimpleNamespace(returncode=waiting.pop(0), stdout="global.constraint='ours'\n", stderr="no\nway")
 
-@pytest.mark.slow
-def test_what_installs_which_version_from_where(index: Path, address: str, tmp_path: Path) -> None:
-    write_wheel(tmp_path / "other" / "example", "example", "1.0", {"example.py": b""})
-    for name, text in {"first": "example==1.0", "any": "example>=1", "below": "example<2"}.items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "conf").write_text(f"[global]\nno-index = 1\nfind-links =\n    {index}/uv\n    {index}/example\n")
-    other, folders = (tmp_path / "other").as_uri(), f"{index}/uv {index}/example"
-    first, any_, below, conf = (str(tmp_path / name) for name in ("first", "any", "below", "conf"))
-    by_uv = [
-        ({"PIP_INDEX_URL": address}, "2.0"),
-        ({"PIP_INDEX_URL": other, "PIP_EXTRA_INDEX_URL": address}, "2.0"),
-        ({"CONSTRAINTS": first, "PIP_CONFIG_FILE": conf}, "1.0"),
-        # No index answers.
-        ({"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_FIND_LINKS": folders, "PIP_RETRIES": "0"}, "2.0"),
-        ({"CONSTRAINTS": any_, "PIP_CONSTRAINT": below, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": folders}, "1.0"),
-    ]
-    by_pip = [
-        ({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": f"{index}/example"}, r"pip finds no uv==\S+"),
-    ]
-    cases = [(variables, version, "uv", "") for variables, version in by_uv] * HAS_UV
-    ending = ": pip installs instead, which takes minutes\n"
-    cases += [(variables, "2.0", "pip", reason + ending) for variables, reason in by_pip]
-    for number, (variables, version, program, printed) in enumerate(cases):
-        (tmp_path / str(number)).mkdir()
-        installed = install(tmp_path / str(number), variables)
-        assert installed[:2] == (version, program), variables
-        assert re.fullmatch(printed, installed[2]), variables
+        monkeypatch.setattr(INSTALL, "subprocess", SimpleNamespace(run=run, DEVNULL=None, PIPE=None))
+        assert INSTALL.main(["example"]) == codes[-1]
+        assert len(commands) == 1 + len(programs)
+        for command, program in zip(commands[1:], programs, strict=True):
+            name, _, option = program.partition(" ")
+            assert f" -m {name} " in command
+            assert option in command
+        assert commands[-1].endswith(" example")
+        assert variables.get("UV_CONSTRAINT", "limits ours") == "limits ours"
+        assert capsys.readouterr().err.startswith(printed)
