@@ -18,10 +18,7 @@ from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.figures import GREY, LINE_STYLES, save
 
 CORRECT = np.array(
-    [
-        [[10, 80, 80, 80], [10, 20, 80, 90], [30, 40, 50, 60]],
-        [[80, 80, 80, 80], [10, 70, 70, 70], [30, 40, 50, 60]],
-    ]
+    [[[10, 80, 80, 80], [10, 20, 80, 90], [30, 40, 50, 60]], [[80, 80, 80, 80], [10, 70, 70, 70], [30, 40, 50, 60]]]
 )
 DRAW = [plot_learning_curves, plot_criterion_reached]
 Draw = Callable[[Curves, str, bool], Figure]

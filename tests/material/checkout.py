@@ -191,11 +191,7 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
             (folder / ".venv" / stamp).touch()
         command = [sys.executable, warm_python.__file__, str(socket), url]
         python = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            start_new_session=True,
+            command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, start_new_session=True
         )
         assert python.stdout is not None
         assert python.stdout.readline() == b"ready\n"

@@ -156,11 +156,7 @@ CASES = {
     "patch in a file beside": mine("other.py", other_py=PATCH),
     # What options and declarations name.
     "file that an option names": mine(
-        "c.txt",
-        options={"scale": "c.txt"},
-        init="self.of = scale",
-        factor="float(open(self.of).read())",
-        c_txt="1.0",
+        "c.txt", options={"scale": "c.txt"}, init="self.of = scale", factor="float(open(self.of).read())", c_txt="1.0"
     ),
     "declared file": mine(
         "c.txt", attribute="reads_files = ('c.txt',)", factor="float(open('txt.c'[::-1]).read())", c_txt="1.0"

@@ -28,9 +28,7 @@ TITLE = "Cats and dogs, MobileNetV2 (ImageNet), batch size 1"
 
 def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
     """Yield each figure with its name; commands may write into the folder."""
-    samples: list[Callable[[Path], dict[str, Figure]]] = [
-        *(_comparisons, _heatmaps, _audit, _static_order, _study),
-    ]
+    samples: list[Callable[[Path], dict[str, Figure]]] = [*(_comparisons, _heatmaps, _audit, _static_order, _study)]
     for sample in samples:
         yield from sample(folder).items()
 

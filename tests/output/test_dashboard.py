@@ -112,10 +112,7 @@ MODES_CHOSEN: list[tuple[Any, dict[str, str], str | None, str | None]] = [
 
 
 def test_mode(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    begun: list[dict[str, Any]],
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], begun: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     for mode, environment, problem, chosen in MODES_CHOSEN:
         with monkeypatch.context() as patch:

@@ -6,10 +6,7 @@ from typing import Literal
 
 import jsonargparse
 import pytest
-from jsonargparse.typing import (
-    ClosedUnitInterval,
-    PositiveInt,
-)
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from headstart.datamodules import CatsAndDogs, PhotoSource
 from headstart.output.errors import UsageError

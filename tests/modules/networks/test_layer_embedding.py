@@ -207,12 +207,7 @@ def test_layers_that_cannot_be_taken() -> None:
         (two_heads, Tap("penultimate", None, None), {}, "but there is head and head_dist; name a layer"),
         (chain(stem=pool), Tap("penultimate", "flatten", 3), {}, "but there is none"),
         (once, Tap("penultimate", "flatten", 2), {}, "layer 'head' with embedding 'flatten': the input is [n, 3] (3 "),
-        (
-            chain(words=lambda _: "words"),
-            Tap("words", "flatten", 5),
-            {},
-            "the output is no tensor; the input is [n, 3",
-        ),
+        (chain(words=lambda _: "words"), Tap("words", "flatten", 5), {}, "the output is no tensor; the input is [n, 3"),
         (Keywords(), Tap("head", "flatten", 3), {"size": 3}, "8 x 8 pixels with forward_args {'size': 3}: TypeError: "),
     ]
     for network, tap, arguments, words in refused:
