@@ -177,13 +177,8 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
         client.write_text(warm_python.CLIENT)
         binaries = folder / ".venv" / "bin"
         venv.create(folder / ".venv", symlinks=True)
-        for name, words in {
-            "python": "",
-            "headstart": " -m headstart",
-            "pip": " -m pip",
-            "pytest": " -m pytest",
-            "wandb": " -m wandb",
-        }.items():
+        for name in ("python", "headstart", "pip", "pytest", "wandb"):
+            words = "" if name == "python" else f" -m {name}"
             (binaries / name).unlink(missing_ok=True)
             (binaries / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE {client} {socket}{words} "$@"\n')
             (binaries / name).chmod(0o755)
