@@ -47,15 +47,13 @@ def test_no_argument_of_a_method_is_called_as_one_of_the_classifier() -> None:
     assert [name for name in METHODS if of_classifier & arguments[name]] == []
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_the_checks_of_scikit_learn() -> None:
-    check_estimator(HeadstartClassifier())
+DEFAULT = HeadstartClassifier().method
+CHECKED = [DEFAULT, *(pytest.param(name, marks=pytest.mark.slow) for name in CLASSIFIERS if name != DEFAULT)]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", CLASSIFIERS)
-def test_the_checks_of_scikit_learn_on_every_method(method: str) -> None:
+@pytest.mark.parametrize("method", CHECKED)
+def test_the_checks_of_scikit_learn(method: str) -> None:
     check_estimator(HeadstartClassifier(method, **GIVEN.get(method, {})))
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.output.errors import UserError
+from headstart.tests.material import mistakes
 
 GENERATOR = np.random.default_rng(0)
 SLOW, FAST = (np.sort(GENERATOR.integers(low, low + 15, 20)) for low in (30, 15))
@@ -25,8 +24,6 @@ def rank(folder: Path, **options: Any) -> dict[str, Any]:
 
 
 def refusal(folder: Path, **options: Any) -> str:
-    with pytest.raises(UserError) as caught:
-        leaderboard(str(folder), output=str(folder.parent / "out"), **options)
+    message = mistakes.refusal(lambda: leaderboard(str(folder), output=str(folder.parent / "out"), **options))
     assert not (folder.parent / "out").exists()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return message

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.modules.method import Method, MethodStart
+from headstart.tests.material import streams
 from headstart.tests.material.streams import random_photos
 
 WIDTH = 5
@@ -22,9 +23,7 @@ def staged() -> nn.Module:
 
 def begin(method: Method, backbone: nn.Module | None) -> Method:
     """Call a method's `setup` as a comparison does."""
-    method.begin(MethodStart(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
-    method.build_optimizers()
-    return method
+    return streams.begin(method, MethodStart(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
 
 
 def weights(method: Method) -> dict[str, Tensor]:

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from headstart.output.errors import UserError
+from headstart.tests.material import mistakes
 
 
 def lay_out(root: Path, *names: str) -> str:
@@ -18,12 +16,6 @@ def lay_out(root: Path, *names: str) -> str:
 
 def refusal(*actions: Callable[[], object], start: str = "") -> str:
     """Return the line with which actions are refused, the same for all of them, which begins in this way."""
-    messages = set()
-    for action in actions:
-        with pytest.raises(UserError) as caught:
-            action()
-        messages.add(str(caught.value))
-    (message,) = messages
+    (message,) = {mistakes.refusal(action) for action in actions}
     assert message.startswith(start)
-    assert "\n" not in message
     return message

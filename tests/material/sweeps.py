@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 
 from headstart import sweep
 
+ListOptions = Callable[[Path], list[str]]
 Traces = dict[tuple[str, str, int], list[Any]]
 
 

@@ -7,9 +7,7 @@ from threading import Thread
 
 import pytest
 
-from headstart.output.dashboard import (
-    find_problem,
-)
+from headstart.output.dashboard import find_problem
 
 
 @contextmanager

@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart.output.errors import UserError
-from headstart.output.files import (
-    replacing,
-    write_texts,
-    write_together,
-)
+from headstart.output.files import replacing, write_texts, write_together
 from headstart.output.results_folder import ResultsFolder
 
 
