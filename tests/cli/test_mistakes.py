@@ -27,6 +27,8 @@ FILES: dict[str, str | bytes] = {
         "model: {methods: {steps: {class_path: headstart.modules.GradientDescent, init_args: {optimizer: {class_path: "
         "torch.optim.SGD, init_args: {lr: often, momentum: 0.5}}}}, mean: headstart.modules.NearestClassMean}}"
     ),
+    "whole.yaml": "seed_everything: 1",
+    "broken.yaml": "data: [1, 2",
     "latin.yaml": "# Zürich\n".encode("latin-1"),
     "table.csv": "a,b\n1,2\n",
     "broken.py": "class Mine:\n    def (self):\n        pass\n",
