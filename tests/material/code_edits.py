@@ -53,6 +53,7 @@ def f():
     except ValueError as error:
         return float(str(error))
 """
+ENVIRONMENT = "from os import environ as E"
 DATA = "from dataclasses import dataclass\n@dataclass\nclass D:\n    s: float = 1.0\n"
 ENUM = "from enum import Enum\nclass E(Enum):\n    A = 1.0\n"
 LOSS = "class VoteError:\n    def __init__(self, kind):\n        self.kind = kind\n"
@@ -90,7 +91,11 @@ CASES = {
     "decorator of the class": mine(imports="from b import by\n@by", b_py=CLASS_DECORATOR),
     "comment": mine("mine.py", imports="# 1.0", factor="2"),
     "text of an argument": mine(
-        "mine.py", imports="from b import VoteError", init="self.loss = VoteError(kind='1.0')", b_py=LOSS
+        "mine.py",
+        imports="from b import VoteError",
+        init="self.loss = VoteError(kind='1.0')",
+        factor="float(self.loss.kind)",
+        b_py=LOSS,
     ),
     "text of an error": mine(imports="import b", factor="b.f()", b_py=RAISES),
     "operator": mine(imports="import b", factor="b.S(2, 1)", b_py="import operator\nS = [operator.gt, 1.0][0]\n"),
@@ -110,10 +115,15 @@ CASES = {
     ),
     "import when it is made": mine(init="import b; self.s = b.S", factor="self.s", b_py="S = 1.0\n"),
     "relative import": mine(
-        "parts/b.py", imports="from parts.a import S", parts__a_py="from .b import S", parts__b_py="S = 1.0\n"
+        "parts/b.py",
+        imports="from parts.a import S",
+        factor="S",
+        parts__init_py="",
+        parts__a_py="from .b import S",
+        parts__b_py="S = 1.0\n",
     ),
     "file of a package": mine(
-        "parts/__init__.py", imports="import parts.b", parts__init_py="S = 1.0\n", parts__b_py=""
+        "parts/__init__.py", imports="import parts.b", factor="parts.S", parts__init_py="S = 1.0\n", parts__b_py=""
     ),
     "namespace package": mine("parts/b.py", imports="import parts.b", factor="parts.b.S", parts__b_py="S = 1.0\n"),
     "import of a file": mine("c/b.py", imports=IMPORT_OF_A_FILE, factor="m.S", c__b_py="S = 1.0\n"),
@@ -145,9 +155,19 @@ CASES = {
     "patch in an imported file": mine(imports="import b", b_py=PATCH),
     "patch in a file beside": mine("other.py", other_py=PATCH),
     # What options and declarations name.
-    "file that an option names": mine("c.txt", options={"scale": "c.txt"}, init="self.of = scale", c_txt="1.0"),
-    "declared file": mine("c.txt", attribute="reads_files = ('c.txt',)", c_txt="1.0"),
-    "declared variable": mine("VOTE", attribute="reads_variables = 'VOTE'"),
+    "file that an option names": mine(
+        "c.txt",
+        options={"scale": "c.txt"},
+        init="self.of = scale",
+        factor="float(open(self.of).read())",
+        c_txt="1.0",
+    ),
+    "declared file": mine(
+        "c.txt", attribute="reads_files = ('c.txt',)", factor="float(open('txt.c'[::-1]).read())", c_txt="1.0"
+    ),
+    "declared variable": mine(
+        "VOTE", imports=ENVIRONMENT, attribute="reads_variables = 'VOTE'", factor="float(E['VOTE'])"
+    ),
     # Own code that lies elsewhere: on `sys.path`, as packages that are installed for editing.
     "package elsewhere": mine(
         "elsewhere/dependency/__init__.py",
