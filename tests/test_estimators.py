@@ -47,13 +47,15 @@ def test_no_argument_of_a_method_is_called_as_one_of_the_classifier() -> None:
     assert [name for name in METHODS if of_classifier & arguments[name]] == []
 
 
-DEFAULT = HeadstartClassifier().method
-CHECKED = [DEFAULT, *(pytest.param(name, marks=pytest.mark.slow) for name in CLASSIFIERS if name != DEFAULT)]
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", CHECKED)
-def test_the_checks_of_scikit_learn(method: str) -> None:
+def test_the_checks_of_scikit_learn() -> None:
+    check_estimator(HeadstartClassifier())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_the_checks_of_scikit_learn_on_every_method(method: str) -> None:
     check_estimator(HeadstartClassifier(method, **GIVEN.get(method, {})))
 
 

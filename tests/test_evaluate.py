@@ -89,7 +89,9 @@ ABSENT = {
 }
 
 
-def test_missing_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_inputs_are_reported_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert {*ABSENT, "list"} == set(EVALUATIONS)
     lines = {}

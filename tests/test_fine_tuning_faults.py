@@ -11,12 +11,21 @@ from torch import Tensor
 
 from headstart import modules
 from headstart.output.errors import INCOMPLETE
-from headstart.tests.material.training import SMALL_DEMO
 
+CHECKOUT = Path(__file__).parent.parent
 OPTIONS = [
-    *(*SMALL_DEMO, "--data=headstart.datamodules.PhotoStream", "--data.trainable_from=features.17"),
-    *("--data.photos.train_size=60", "--data.max_samples=12", "--data.validation_size=20"),
-    *("--criterion.consecutive=3", "--criterion.threshold=1.0", "--model.methods={}", "--trainer.accelerator=cpu"),
+    f"--config={CHECKOUT / 'configs' / 'demo.yaml'}",
+    "--data=headstart.datamodules.PhotoStream",
+    "--data.trainable_from=features.17",
+    "--data.photos.train_size=60",
+    "--data.orderings=3",
+    "--data.max_samples=12",
+    "--data.validation_size=20",
+    "--criterion.consecutive=3",
+    "--criterion.threshold=1.0",
+    "--model.methods={}",
+    "--trainer.accelerator=cpu",
+    "--trainer.logger=false",
 ]
 
 
@@ -92,9 +101,13 @@ def test_measured_traces_are_kept(fail: Any, kind: type, line: str, evaluation: 
 
 
 @pytest.mark.slow
-def test_a_method_that_cannot_begin_is_named(fail: Any) -> None:
+def test_memory_that_does_not_suffice_to_begin(fail: Any) -> None:
     line, results = fail(f"--model.baseline={__name__}.TakesAllMemoryAtFirst")
     assert line.startswith("error: model.baseline: the beginning of TakesAllMemoryAtFirst does not fit into memory (")
     assert results == {}
+
+
+@pytest.mark.slow
+def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
     line, _ = fail("--model.methods.low=headstart.modules.LoRA", "--model.methods.low.rank=5000")
     assert line.startswith("error: model.methods.low.rank: 5000 requested, but the backbone has no linear layer")

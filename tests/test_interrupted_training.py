@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart import train
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
 from headstart.tests.material.root import ROOT
@@ -53,7 +54,9 @@ def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tm
 
 
 @pytest.mark.slow
-def test_a_stopped_run_counts_no_evaluation_off_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_the_trainer_stops_is_incomplete_and_evaluations_off_the_grid_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     adapt = Comparison.training_step
 
     def stop(self: Comparison, *batch: Any) -> None:
@@ -71,6 +74,14 @@ def test_a_stopped_run_counts_no_evaluation_off_the_grid(tmp_path: Path, monkeyp
     assert results["samples_seen"] == results["restricted_at"] == 6
     with np.load(tmp_path / "curves.npz") as curves:
         assert curves["samples_seen"].tolist() == [3, 6]
+
+
+@pytest.mark.slow
+def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as caught:
+        train.main([*SMALL_DEMO, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
+    assert caught.value.code == INCOMPLETE
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow

@@ -75,7 +75,9 @@ def require_own(results: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [*COMMANDS, "door in the suite's folder"])
-def test_in_the_working_folder_or_on_a_path(command: str, colliding: Path, options: list[str], tmp_path: Path) -> None:
+def test_in_the_working_folder_or_on_the_path(
+    command: str, colliding: Path, options: list[str], tmp_path: Path
+) -> None:
     here, path = (colliding, []) if command in COMMANDS else (ROOT, [colliding])
     arguments = [*COMMANDS.get(command, [sys.executable, "train.py"]), *options]
     arguments.append(f"--trainer.default_root_dir={tmp_path / 'run'}")

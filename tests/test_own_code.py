@@ -219,7 +219,9 @@ def test_an_edit_measures_again_what_it_can_touch(run: Run, capsys: pytest.Captu
 
 
 @pytest.mark.slow
-def test_an_edit_during_extraction_is_not_what_ran(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_while_features_are_computed_is_not_what_ran(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = run(SCALED, folder="before")
     setup = SampleStream.setup
 

@@ -1,6 +1,7 @@
 """LightningModules of one's own through the command line of headstart train."""
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.tests.material.blank_figures import blank_figures
 from headstart.tests.material.mistakes import error_line
-from headstart.tests.material.scripted_runs import read
 from headstart.train import main
 
 MINE = """\
@@ -70,6 +70,10 @@ class Named(Probe):
 
     def training_step(self, batch, batch_idx):
         return nn.functional.cross_entropy(self(batch["inputs"]), batch["labels"])
+
+class Unsure(Probe):
+    def configure_optimizers(self):
+        return "SGD"
 
 class Saves(Probe):
     def configure_callbacks(self):
@@ -136,6 +140,11 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "own_modules.py").write_text(MINE)
     yield
     sys.modules.pop("own_modules", None)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return document
 
 
 def counts(folder: Path) -> dict[str, list[Any]]:
@@ -228,10 +237,13 @@ LATE = {
     f"{METHOD}Narrow": "model.methods.mine: forward returns [",
     f"{METHOD}Named": "model.methods.mine: a hook of Named makes the batch a dict; evaluations need (inputs, labels)",
     f"{METHOD}Saves": "model.methods.mine.configure_callbacks: ModelCheckpoint would change the protocol, or write",
+    f"{METHOD}Unsure": "model.methods.mine: Unknown configuration for model optimizers. Output from",
 }
 
 
-def test_mistakes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_mistakes_are_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for option, words in LATE.items():
         assert error_line(capsys, partial(fit, option)).startswith(f"error: {words}")
     assert not (tmp_path / "run" / "results.json").exists()

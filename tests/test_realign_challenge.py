@@ -1,6 +1,7 @@
 """The documents of a challenge that was held, as they were used there, where they lie beside the checkout."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from headstart.contract.documents import Catalog, read_registry
 from headstart.contract.submission_sources import read_submission
 from headstart.modules.networks.libraries import IMAGENET, LIBRARIES
 from headstart.scripts.validate_submission import validate
-from headstart.tests.material.root import SHARED
 
+ROOT = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 REGISTRY, SUBMISSION = (
     SHARED / "data" / "realign_challenge" / f"blue_team_{name}.json" for name in ("model_registry", "submission")
 )

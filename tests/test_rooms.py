@@ -15,7 +15,12 @@ ROW = re.compile(r"\| `(\w+)` \| .* \|(.*)\|")
 BY_OTHERS = ("validation_step", "on_validation_end", "claim", "check_submission", "score", "finish", "__init__")
 MOST_FILES = 20
 # Catalogues: one file for each method, metric, source of photos or benchmark.
-CATALOGUES = ("metrics/similarity", "metrics/transferability", "modules/methods", "datamodules/photos")
+CATALOGUES = (
+    "metrics/similarity",
+    "metrics/transferability",
+    "modules/methods",
+    "datamodules/photos",
+)
 
 
 def read_table() -> dict[str, set[str]]:

@@ -80,7 +80,9 @@ def test_the_source_of_the_registry_has_the_reported_mean_iou(source: dict[str, 
 
 
 @pytest.mark.slow
-def test_a_known_mean_iou(source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mean_iou_that_is_known_is_not_measured_again(
+    source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = tune(tmp_path / "runs" / "first")
     assert 0 < first["accuracy"] < 1
     assert first["measure"] == "mean IoU"
@@ -106,7 +108,9 @@ def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_background_alone(source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_that_predict_the_background_alone_are_named(
+    source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     predict_one_class(monkeypatch, 0)
     photos = DrawnScenes(**SCENES).validation()  # type: ignore[arg-type]
     assert photos.maps is not None

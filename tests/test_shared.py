@@ -1,6 +1,7 @@
 """End-to-end tests on real photos and real weights, where they lie beside the checkout."""
 
 import json
+import os
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,12 @@ import pytest
 
 from headstart import evaluate, train
 from headstart.datamodules.row_computation import RowComputer
-from headstart.tests.material.arena import PREPROCESS, make_entry, read_rows
-from headstart.tests.material.root import ROOT, SHARED, require_checkout
+from headstart.tests.material.arena import read_rows
 
+ROOT = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 PHOTOS = SHARED / "data" / "cats_and_dogs"
 WEIGHTS = SHARED / "weights" / "mobilenet_v2_imagenet.safetensors"
-# Smaller photos than the weights of the sources were trained on take a tenth of the time.
-SIDE = 64
 
 pytestmark = pytest.mark.skipif(
     not (PHOTOS.is_dir() and WEIGHTS.is_file()),
@@ -72,6 +72,7 @@ def test_fine_tuning_on_real_photos(tmp_path: Path, cache: Path) -> None:
 
 def write_alignment_documents(folder: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Write a registry of six models and a catalog of 60 photos; give the options and the stimuli."""
+    preprocess = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": 256, "crop": 224}
     layers: dict[str, tuple[str, str | None, str, str, int]] = {
         "mobilenet_v2_imagenet": ("torchvision", "imagenet", "classifier", "flatten", 1280),
         "mobilenet_v2_birds": ("torchvision", "inat_birds", "features", "pool", 1280),
@@ -80,11 +81,19 @@ def write_alignment_documents(folder: Path) -> tuple[list[str], list[dict[str, s
         "vit_tiny_patch16_224": ("timm", None, "norm", "cls", 192),
         "timm_resnet18": ("timm", None, "layer4", "pool", 512),
     }
-    shared: dict[str, Any] = {"input_size": [224, 224], "preprocess": {**PREPROCESS, "resize": 256, "crop": 224}}
-    registry = []
-    for name, (source, weights, layer, embedding, width) in layers.items():
-        file = weights and str(SHARED / "weights" / f"mobilenet_v2_{weights}.safetensors")
-        registry.append(make_entry(name, layer, embedding, width, source=source, weights=file, **shared))
+    registry = [
+        {
+            "model_name": name,
+            "source": source,
+            "weights": weights and str(SHARED / "weights" / f"mobilenet_v2_{weights}.safetensors"),
+            "layer": layer,
+            "embedding": embedding,
+            "input_size": [224, 224],
+            "preprocess": preprocess,
+            "output_dim": width,
+        }
+        for name, (source, weights, layer, embedding, width) in layers.items()
+    ]
     (folder / "registry.json").write_text(json.dumps(registry))
     photos = sorted((PHOTOS / "validation").rglob("*.jpg"))[::16][:60]
     stimuli = [
@@ -127,24 +136,3 @@ def test_submissions_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: py
     # The three networks were trained on different species; they agree far more than noise of that width would.
     assert 0.2 < scores["blue"]["mean_cka_debiased"] < scores["blue"]["mean_cka_biased"] < 0.9
     assert scores["blue"]["timings"]["rows_computed"] == 3 * 48
-
-
-@pytest.mark.slow
-def test_imagenet_is_the_best_source_for_cats_and_dogs(tmp_path: Path) -> None:
-    require_checkout()
-    # All 2,000 training photos: with fewer than there are features, 1,280, the H-score of any source is 1.
-    document = json.loads((ROOT / "benchmarks" / "mobilenet_v2_sources.json").read_text())
-    for entry in document["models"]:
-        entry["weights"] = str(SHARED / "weights" / Path(entry["weights"]).name)
-        entry["input_size"] = [SIDE, SIDE]
-        entry["preprocess"] |= {"resize": SIDE * 8 // 7, "crop": SIDE}
-    registry = tmp_path / "registry.json"
-    registry.write_text(json.dumps(document))
-    options = ["--targets.pets=CatsAndDogs", f"--targets.pets.root={PHOTOS}", "--logger=false"]
-    evaluate.main(["transferability", *options, f"--registry={registry}", f"--output={tmp_path / 'out'}"])
-    document = json.loads((tmp_path / "out" / "transferability.json").read_text())
-    assert document["targets"]["pets"]["photos"] == 2000
-    of_imagenet, *others = document["scores"]["pets"].values()
-    metrics = [metric for metric in document["metrics"] if metric != "num_classes"]
-    assert len(metrics) == 11
-    assert [name for name in metrics if of_imagenet[name]["score"] <= max(its[name]["score"] for its in others)] == []

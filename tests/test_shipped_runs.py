@@ -20,7 +20,9 @@ COMPARISONS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "ba
     [pytest.param(path, marks=pytest.mark.slow if path.stem == "fine_tuning" else ()) for path in COMPARISONS],
     ids=lambda path: path.stem,
 )
-def test_every_config_runs(config: Path, tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shipped_config_runs(
+    config: Path, tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A registry that a configuration names lies in the checkout.
     monkeypatch.chdir(ROOT)
     options = ["--trainer.logger=false", "--data.max_samples=12", "--data.orderings=1", "--data.validation_size=8"]

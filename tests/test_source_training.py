@@ -39,7 +39,9 @@ def train_source(options: list[str]) -> Callable[..., dict[str, Any]]:
 Train = Callable[..., dict[str, Any]]
 
 
-def test_a_registered_model_has_the_reported_accuracy(train_source: Train, photo_folder: Path, tmp_path: Path) -> None:
+def test_the_model_of_the_registry_has_the_reported_accuracy(
+    train_source: Train, photo_folder: Path, tmp_path: Path
+) -> None:
     results = train_source(tmp_path / "source")
     assert {path.name for path in (tmp_path / "source").iterdir()} == {
         *("weights.safetensors", "registry.json", "config.yaml", "results.json")

@@ -38,7 +38,9 @@ def stored(run: ScriptedRun) -> dict[TraceKey, Trace]:
 
 
 @pytest.mark.parametrize(("measure", "size"), [("accuracy", 20), ("balanced_accuracy", 23)])
-def test_they_are_those_of_a_loop_and_all_else_stays(script: Script, measure: str, size: int, tmp_path: Path) -> None:
+def test_they_are_those_of_a_plain_loop_and_all_else_stays(
+    script: Script, measure: str, size: int, tmp_path: Path
+) -> None:
     options: dict[str, Any] = {"validation_size": size, "measure": measure}
     without = script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "one")), folder="without", **options)
     run = script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "two"), per_class=True), folder="with", **options)

@@ -11,16 +11,13 @@ import pytest
 from headstart.callbacks import ComparisonRun, DashboardLogger
 from headstart.output.dashboard import RunRecord
 from headstart.tests.material.offline_runs import OfflineRun
-from headstart.tests.material.scripted_runs import ScriptedRun
-
-Script = Callable[..., ScriptedRun]
 
 
 def logger_of(folder: Path, **options: Any) -> DashboardLogger:
     return DashboardLogger(save_dir=str(folder / "run"), mode="offline", **options)
 
 
-def test_interrupted_run_is_continued_as_the_same_run(script: Script, tmp_path: Path) -> None:
+def test_interrupted_run_is_continued_as_the_same_run(script: Callable[..., Any], tmp_path: Path) -> None:
     # The first pass ends; the second is cut off.
     counts = [[[0] * 12, [0] * 12]]
     script(counts, results=ComparisonRun(), logger=logger_of(tmp_path), fail_at=6)
@@ -40,7 +37,9 @@ def test_interrupted_run_is_continued_as_the_same_run(script: Script, tmp_path: 
 
 
 @pytest.mark.parametrize("log_again", [False, True])
-def test_repeated_run_is_logged_again_on_request(script: Script, tmp_path: Path, log_again: bool) -> None:
+def test_repeated_run_is_logged_again_on_request_alone(
+    script: Callable[..., Any], tmp_path: Path, log_again: bool
+) -> None:
     ids = []
     for _ in range(2):
         script([[[20] * 12]], results=ComparisonRun(), logger=logger_of(tmp_path, log_again=log_again))
@@ -59,7 +58,7 @@ def test_an_agent_chooses_its_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert (RunRecord(tmp_path, "a").options(), RunRecord(tmp_path, "a").is_published) == ({}, False)
 
 
-def test_lazily_evaluated_run_has_no_curves(script: Script, tmp_path: Path) -> None:
+def test_lazily_evaluated_run_has_no_curves(script: Callable[..., Any], tmp_path: Path) -> None:
     counts = [[[0, 20, 20, 20] * 3, [20] * 12, [0] * 12]]
     script(counts, results=ComparisonRun(), logger=logger_of(tmp_path), evaluation="lazy")
     mirror = OfflineRun(tmp_path / "run")
@@ -69,7 +68,9 @@ def test_lazily_evaluated_run_has_no_curves(script: Script, tmp_path: Path) -> N
     assert mirror.of_charts == ["charts/criterion_reached"]
 
 
-def test_a_failing_dashboard_leaves_results(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_dashboard_leaves_the_results_complete(
+    script: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*args: Any) -> None:
         raise RuntimeError("no connection")
 

@@ -26,9 +26,10 @@ from headstart.tests.material import lightning_hooks, lightning_modules
 from headstart.tests.material.blank_figures import blank_figures
 from headstart.tests.material.lightning_hooks import Dropped, Thaws, Validates
 from headstart.tests.material.lightning_modules import Probe
-from headstart.tests.material.scripted_runs import FIRST, QUIET, IndexStream
+from headstart.tests.material.scripted_runs import FIRST, IndexStream
 
 BATCH, SAMPLES, WIDTH, CLASSES, VALIDATION, CHUNK = 2, 16, 6, 3, 20, 10
+QUIET = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 0, "enable_checkpointing": False}
 MODULES = [
     kind
     for material in (lightning_modules, lightning_hooks)
@@ -105,7 +106,8 @@ def compare(
 
     common = {**QUIET, "val_check_interval": callback.evaluate_every, "default_root_dir": folder}
     results.own_trainer = partial(own_trainer, {**common, **options})
-    trainer = Trainer(**common, enable_progress_bar=False, logger=False, callbacks=[callback])
+    silent = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
+    trainer = Trainer(**common, **silent, callbacks=[callback])  # type: ignore[arg-type]
     with blank_figures():
         measure(trainer, comparison, stream, results)  # type: ignore[arg-type]
     counts = np.moveaxis(results.traces.correct, 0, -1).tolist()
@@ -135,8 +137,8 @@ def fit_plainly(kind: type[LightningModule], ordering: int, options: dict[str, A
     backbone = nn.Identity()
     backbone.width = WIDTH  # type: ignore[assignment]
     module = Counting(backbone, CLASSES)
-    silent = {"enable_progress_bar": False, "val_check_interval": 1, "logger": DummyLogger()}
-    trainer = Trainer(**{**QUIET, **silent, **options})
+    silent = {"enable_progress_bar": False, "enable_model_summary": False, "val_check_interval": 1}
+    trainer = Trainer(**{**QUIET, **silent, "logger": DummyLogger(), **options})
     evaluated = DataLoader(validation, batch_size=CHUNK, generator=torch.Generator())
     trainer.fit(module, DataLoader(train, batch_size=BATCH), evaluated)
     return counts, module.state_dict()

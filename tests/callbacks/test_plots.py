@@ -16,20 +16,31 @@ from numpy.typing import NDArray
 from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.figures import GREY, LINE_STYLES, save
-from headstart.tests.material.runs import curves_of
 
 CORRECT = np.array(
-    [[[10, 80, 80, 80], [10, 20, 80, 90], [30, 40, 50, 60]], [[80, 80, 80, 80], [10, 70, 70, 70], [30, 40, 50, 60]]]
+    [
+        [[10, 80, 80, 80], [10, 20, 80, 90], [30, 40, 50, 60]],
+        [[80, 80, 80, 80], [10, 70, 70, 70], [30, 40, 50, 60]],
+    ]
 )
 DRAW = [plot_learning_curves, plot_criterion_reached]
 Draw = Callable[[Curves, str, bool], Figure]
 
 
-def describe(correct: NDArray[np.int64] = CORRECT) -> Curves:
-    methods, _, evaluations = correct.shape
-    names = ["baseline", *(f"method_{i}" for i in range(1, methods))]
-    seen = 8 * np.arange(1, evaluations + 1)
-    return curves_of(correct, names, samples_seen=seen, limit=8 * evaluations, consecutive=2)
+def describe(correct: NDArray[np.int64] = CORRECT, names: list[str] | None = None) -> Curves:
+    methods, orderings, evaluations = correct.shape
+    return Curves(
+        methods=names or ["baseline", *(f"method_{i}" for i in range(1, methods))],
+        orderings=np.arange(orderings),
+        samples_seen=8 * np.arange(1, evaluations + 1),
+        correct=correct,
+        validation_size=100,
+        all_correct=100,
+        measure="accuracy",
+        limit=8 * evaluations,
+        threshold=0.8,
+        consecutive=2,
+    )
 
 
 def repeat(methods: int) -> Curves:

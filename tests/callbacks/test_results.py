@@ -128,7 +128,9 @@ def test_two_processes_in_one_folder(script: Script) -> None:
     script(COUNTS, results=ComparisonRun())
 
 
-def test_damaged_results_are_written_again(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_results_of_the_same_configuration_are_written_again(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = script(COUNTS, results=ComparisonRun())
     before = read(run.folder)
     for damaged in ("{", "[]", "{}", '{"methods": 3, "protocol": {}}'):
@@ -195,7 +197,9 @@ def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.Mon
     assert read(run.folder)["times"]["computed_traces"] == 6
 
 
-def test_near_duplicates_stand_in_results_and_ledger(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_near_duplicates_stand_in_the_results_and_in_the_ledger(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pairs, describe = [["train/1.jpg", "validation/2.jpg"]], IndexStream.describe
     monkeypatch.setattr(IndexStream, "describe", lambda self: {**describe(self), "near_duplicate_photos": pairs})
     run = script(COUNTS, results=ComparisonRun())

@@ -34,7 +34,9 @@ def first_met(counts: list[int], required: int, consecutive: int) -> int | None:
 
 
 @pytest.mark.parametrize(("seed", "batch_size", "evaluate_every"), [(0, 1, 1), (1, 8, 1), (2, 1, 3), (4, 4, 2)])
-def test_run_stops_once_the_last_has_met_it(script: Script, seed: int, batch_size: int, evaluate_every: int) -> None:
+def test_run_stops_once_the_last_has_met_the_criterion(
+    script: Script, seed: int, batch_size: int, evaluate_every: int
+) -> None:
     generator = np.random.default_rng(seed)
     counts = np.where(generator.random((2, 3, 40)) < 0.93, 16, 15)
     options = {"batch_size": batch_size, "evaluate_every": evaluate_every}
@@ -80,20 +82,25 @@ def test_reason_where_the_run_is_cut_off(script: Script) -> None:
         assert not results.document["complete"]
 
 
-def read_log(logger: CSVLogger) -> Any:
-    logger.save()
-    return np.genfromtxt(logger.experiment.metrics_file_path, delimiter=",", names=True, deletechars="", dtype=float)
-
-
-def test_every_evaluation_is_logged_whether_it_is_measured_or_stored(script: Script, tmp_path: Path) -> None:
-    counts = np.array([[[4, 16, 16], [20, 20, 20]], [[0, 0, 0], [10, 10, 20]]])
+def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:
+    counts = np.array([[[4, 16, 16, 0], [20, 20, 20, 20]]])
     tables = []
     for name in ("measured", "stored"):
         logger = CSVLogger(str(tmp_path), name, flush_logs_every_n_steps=1)
         script(counts, consecutive=2, logger=logger, folder=name)
-        table = read_log(logger)
+        logger.save()
         tables.append(Path(logger.experiment.metrics_file_path).read_text())
     assert tables[0] == tables[1]
+    assert "reached/baseline" in tables[0]
+
+
+def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
+    counts = np.array([[[4, 16, 16], [20, 20, 20]], [[0, 0, 0], [10, 10, 20]]])
+    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
+    script(counts, consecutive=2, logger=logger)
+    logger.save()
+    rows = logger.experiment.metrics_file_path
+    table = np.genfromtxt(rows, delimiter=",", names=True, deletechars="", dtype=float)
     assert table["samples_seen"].tolist() == [1, 2, 3]
     names = ("baseline", "method_0")
     for name, accuracy in zip(names, counts / 20, strict=True):
@@ -118,7 +125,8 @@ def test_methods_use_what_they_are_promised_of_lightning(script: Script, tmp_pat
     logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
     script(np.zeros((2, 2, 5)), methods=[plain, mine], validation_size=4, logger=logger)
     assert torch.equal(plain.weight, mine.weight)
-    table = read_log(logger)
+    logger.save()
+    table = np.genfromtxt(logger.experiment.metrics_file_path, delimiter=",", names=True, deletechars="", dtype=float)
     assert np.all(np.diff(table["method_0/loss"]) < 0)
     assert table["method_0/epoch"].tolist() == [0] * 5
 
@@ -134,7 +142,7 @@ def test_progress_tells_samples_and_runs_that_met_the_criterion(script: Script) 
     assert (watched.progress.done, watched.progress.total, watched.progress.note) == (43, 43, "criterion met 1/2")
 
 
-def test_every_evaluation_up_to_the_limit_is_made_and_serves_runs_that_stop_at_the_criterion(script: Script) -> None:
+def test_every_evaluation_up_to_the_limit_is_made(script: Script) -> None:
     short = script(LONG, folder="short", results=ComparisonRun(), **TWICE)
     whole = script(LONG, folder="whole", results=ComparisonRun(), until="limit", **TWICE)
     assert short.evaluations < 30
@@ -146,6 +154,9 @@ def test_every_evaluation_up_to_the_limit_is_made_and_serves_runs_that_stop_at_t
         longer = whole.results.document["methods"][name]
         assert all(longer[key] == scores[key] for key in ("samples_to_criterion", "onset", "median", "restricted_mean"))
 
+
+def test_traces_up_to_the_limit_serve_runs_that_stop_at_the_criterion(script: Script) -> None:
+    script(LONG, folder="whole", results=ComparisonRun(), until="limit", **TWICE)
     for options in ({}, {"until": "limit"}, {"until": "limit", "max_samples": 20}):
         again = script(LONG, folder=f"again {options}", results=ComparisonRun(), **options, **TWICE)
         assert again.results.document["times"]["computed_traces"] == 0

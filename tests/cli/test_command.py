@@ -57,7 +57,9 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert capsys.readouterr().err.endswith("pip install 'headstart[portal]'\n")
 
 
-def test_shipped_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_configurations_of_the_suite_are_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     def shown(*args: str) -> str:

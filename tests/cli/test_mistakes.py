@@ -80,7 +80,9 @@ TYPED = {
 }
 
 
-def test_one_line_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_is_answered_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     write_photos(tmp_path / "photos")
@@ -172,7 +174,9 @@ SOURCES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def test_mistakes_of_every_source_name_the_option_once(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_of_every_source_name_the_option_of_either_command_once(
+    fit: Fit, capsys: pytest.CaptureFixture[str]
+) -> None:
     exported = [getattr(datamodules, name) for name in datamodules.__all__]
     sources = [each for each in exported if issubclass(each, PhotoSource) and each is not PhotoSource]
     assert {source.__name__ for source in sources} == set(SOURCES)

@@ -53,7 +53,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_an_altered_count_is_found_by_run_and_ledger(
+def test_a_run_and_a_ledger_are_as_measured_until_a_count_is_altered(
     fit: Fit, ledger: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = fit("--criterion.threshold=1.0")
@@ -77,7 +77,7 @@ def test_an_altered_count_is_found_by_run_and_ledger(
 
 
 @pytest.mark.slow
-def test_class_counts_and_lazy_traces(
+def test_counts_of_classes_and_lazy_traces_are_compared_too(
     fit: Fit, ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lazy = fit("--criterion.evaluation=lazy", f"--results.ledger={tmp_path / 'lazy'}", folder="lazily")

@@ -77,7 +77,11 @@ def test_logs_have_all_that_a_task_prints(engine: EngineOptions, tmp_path: Path)
     ],
 )
 def test_a_task_whose_process_is_ended_is_tried_again_once_and_named(
-    name: str, number: signal.Signals, tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
+    name: str,
+    number: signal.Signals,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     deaths = []
     for each, times in (("once", 1), ("ever", 9)):

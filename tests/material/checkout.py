@@ -177,8 +177,13 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
         client.write_text(warm_python.CLIENT)
         binaries = folder / ".venv" / "bin"
         venv.create(folder / ".venv", symlinks=True)
-        for name in ("python", "headstart", "pip", "pytest", "wandb"):
-            words = "" if name == "python" else f" -m {name}"
+        for name, words in {
+            "python": "",
+            "headstart": " -m headstart",
+            "pip": " -m pip",
+            "pytest": " -m pytest",
+            "wandb": " -m wandb",
+        }.items():
             (binaries / name).unlink(missing_ok=True)
             (binaries / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE {client} {socket}{words} "$@"\n')
             (binaries / name).chmod(0o755)
@@ -186,7 +191,11 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
             (folder / ".venv" / stamp).touch()
         command = [sys.executable, warm_python.__file__, str(socket), url]
         python = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, start_new_session=True
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         assert python.stdout is not None
         assert python.stdout.readline() == b"ready\n"

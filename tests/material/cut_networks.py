@@ -43,17 +43,18 @@ def build_cut(name: str, arguments: dict[str, Any]) -> Backbone:
     """Build a backbone with random weights and statistics."""
     spec = BackboneSpec(name, "random", arguments, Preprocessing(resize=SIDE, crop=SIDE))
     backbone = build_backbone(spec.network(0))
-    draw_statistics(backbone)
-    return backbone
-
-
-def draw_statistics(network: nn.Module) -> None:
-    """Sample statistics and weights for every batch norm; fresh ones would change nothing."""
     generator = torch.Generator().manual_seed(0)
-    for module in network.modules():
+    for module in backbone.modules():
         if isinstance(module, nn.BatchNorm2d):
             for values, low, high in ((module.running_mean, -0.3, 0.3), (module.running_var, 0.5, 2.0)):
                 assert values is not None
                 nn.init.uniform_(values, low, high, generator=generator)
             nn.init.uniform_(module.weight, 0.5, 1.5, generator=generator)
             nn.init.uniform_(module.bias, -0.3, 0.3, generator=generator)
+    return backbone
+
+
+def random_photos(samples: int) -> Tensor:
+    """Draw photos as bytes."""
+    generator = torch.Generator().manual_seed(samples)
+    return torch.randint(256, (samples, 3, SIDE, SIDE), generator=generator, dtype=torch.uint8)

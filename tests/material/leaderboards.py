@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.tests.material import mistakes
+from headstart.output.errors import UserError
 
 GENERATOR = np.random.default_rng(0)
 SLOW, FAST = (np.sort(GENERATOR.integers(low, low + 15, 20)) for low in (30, 15))
@@ -24,6 +25,8 @@ def rank(folder: Path, **options: Any) -> dict[str, Any]:
 
 
 def refusal(folder: Path, **options: Any) -> str:
-    message = mistakes.refusal(lambda: leaderboard(str(folder), output=str(folder.parent / "out"), **options))
+    with pytest.raises(UserError) as caught:
+        leaderboard(str(folder), output=str(folder.parent / "out"), **options)
     assert not (folder.parent / "out").exists()
-    return message
+    assert "\n" not in str(caught.value)
+    return str(caught.value)

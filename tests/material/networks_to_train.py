@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 
 from headstart.modules.method import Method, MethodStart
-from headstart.tests.material import streams
 from headstart.tests.material.streams import random_photos
 
 WIDTH = 5
@@ -23,7 +22,9 @@ def staged() -> nn.Module:
 
 def begin(method: Method, backbone: nn.Module | None) -> Method:
     """Call a method's `setup` as a comparison does."""
-    return streams.begin(method, MethodStart(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
+    method.begin(MethodStart(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
+    method.build_optimizers()
+    return method
 
 
 def weights(method: Method) -> dict[str, Tensor]:

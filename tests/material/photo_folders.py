@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from headstart.tests.material import mistakes
+import pytest
+
+from headstart.output.errors import UserError
 
 
 def lay_out(root: Path, *names: str) -> str:
@@ -16,6 +18,12 @@ def lay_out(root: Path, *names: str) -> str:
 
 def refusal(*actions: Callable[[], object], start: str = "") -> str:
     """Return the line with which actions are refused, the same for all of them, which begins in this way."""
-    (message,) = {mistakes.refusal(action) for action in actions}
+    messages = set()
+    for action in actions:
+        with pytest.raises(UserError) as caught:
+            action()
+        messages.add(str(caught.value))
+    (message,) = messages
     assert message.startswith(start)
+    assert "\n" not in message
     return message

@@ -70,9 +70,14 @@ def write_run(
     numbers, seen = np.arange(first, first + orderings), np.minimum(step * np.arange(1, evaluations + 1), limit)
     criterion: dict[str, Any] = {"measure": measure, "limit": limit, "threshold": threshold}
     curves = curves_of(correct, methods, orderings=numbers, samples_seen=seen, **criterion)
-    names = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT"}
-    stream = {**names, "batch_size": step, "seed": 0, **protocol}
-    run = {"orderings": orderings, "first_ordering": first}
+    stream = {
+        "dataset": "pets",
+        "backbone": "resnet50",
+        "weights": "DEFAULT",
+        "batch_size": step,
+        "seed": 0,
+        **protocol,
+    }
     baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
     mean = {"class_path": "headstart.modules.NearestClassMean"}
     described = {name: {"hyperparameters": {}, **(baseline if name == "baseline" else mean)} for name in methods}
@@ -81,7 +86,13 @@ def write_run(
         "complete": complete,
         "stopped_because": "it was interrupted",
         "methods": {name: {"key": key} for name, key in (keys or described).items()},
-        "protocol": {"order": "shuffled", "max_samples": limit, **stream, **run},
+        "protocol": {
+            "order": "shuffled",
+            "max_samples": limit,
+            **stream,
+            "orderings": orderings,
+            "first_ordering": first,
+        },
     }
     config = {
         "model": {"baseline": baseline, "methods": dict.fromkeys(methods[1:], mean)},

@@ -1,6 +1,6 @@
 """A sample of every figure that the suite draws, from small inputs of a fixed seed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,10 @@ TITLE = "Cats and dogs, MobileNetV2 (ImageNet), batch size 1"
 
 def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
     """Yield each figure with its name; commands may write into the folder."""
-    for sample in (_comparisons, _heatmaps, _audit, _static_order, _study):
+    samples: list[Callable[[Path], dict[str, Figure]]] = [
+        *(_comparisons, _heatmaps, _audit, _static_order, _study),
+    ]
+    for sample in samples:
         yield from sample(folder).items()
 
 
@@ -67,12 +70,18 @@ def _audit(folder: Path) -> dict[str, Figure]:
 
 
 def _static_order(folder: Path) -> dict[str, Figure]:
-    orders = (("parc_all", 67, 0.7, [0.6, 0.8]), ("supervised_full", 11, 0.4, [None, None]))
-    documents = {}
-    for name, sources, mean, ends in orders:
-        kendall = {"mean": mean, "ci95": ends, "per_target": {"t": mean - 0.2, "u": mean + 0.2}}
-        rankers = {"mean_rank": {"weighted_kendall": kendall}}
-        documents[name] = {"sources": ["a"] * sources, "targets": ["t"] * 3, "rankers": rankers}
+    documents = {
+        name: {
+            "sources": ["a"] * sources,
+            "targets": ["t"] * 3,
+            "rankers": {
+                "mean_rank": {
+                    "weighted_kendall": {"mean": mean, "ci95": ends, "per_target": {"t": mean - 0.2, "u": mean + 0.2}}
+                }
+            },
+        }
+        for name, sources, mean, ends in (("parc_all", 67, 0.7, [0.6, 0.8]), ("supervised_full", 11, 0.4, [None, None]))
+    }
     return {"static_order": plot_static_order(documents)}
 
 

@@ -26,8 +26,6 @@ from headstart.modules.method import Method, MethodStart
 
 CHUNK = 7
 FIRST = 3  # ordering
-QUIET: dict[str, Any] = {"accelerator": "cpu", "max_epochs": 1, "num_sanity_val_steps": 0}
-QUIET |= {"enable_checkpointing": False, "enable_model_summary": False}
 # Around the 16 of 20 that the criterion asks for: two methods, three orderings, twelve evaluations.
 COUNTS = np.where(np.random.default_rng(0).random((2, 3, 12)) < 0.8, 16, 15)
 
@@ -180,9 +178,18 @@ def run_script(
     results = results or ComparisonRun()
     results.prepare(folder, yaml.safe_dump({"model": model, **yaml.safe_load(config)}, sort_keys=False), callback)
     results.describe_methods(comparison, limit)
-    quiet = {**QUIET, "enable_progress_bar": any(isinstance(each, ProgressBar) for each in callbacks)}
-    paths = {"val_check_interval": every, "default_root_dir": folder}
-    trainer = Trainer(**quiet, **paths, logger=logger, callbacks=[callback, *callbacks])
+    trainer = Trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        num_sanity_val_steps=0,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=any(isinstance(each, ProgressBar) for each in callbacks),
+        logger=logger,
+        val_check_interval=every,
+        default_root_dir=folder,
+        callbacks=[callback, *callbacks],
+    )
     run = ScriptedRun(callback, results, folder)
     try:
         measure(trainer, comparison, stream, results)  # type: ignore[arg-type]

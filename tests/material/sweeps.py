@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import yaml
 
 from headstart import sweep
 
-ListOptions = Callable[[Path], list[str]]
 Traces = dict[tuple[str, str, int], list[Any]]
 
 

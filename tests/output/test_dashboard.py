@@ -112,7 +112,10 @@ MODES_CHOSEN: list[tuple[Any, dict[str, str], str | None, str | None]] = [
 
 
 def test_mode(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], begun: list[dict[str, Any]], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    begun: list[dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     for mode, environment, problem, chosen in MODES_CHOSEN:
         with monkeypatch.context() as patch:
@@ -171,7 +174,9 @@ def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, 
         mirror_score(tmp_path, Dashboard())
 
 
-def test_refusal_warns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusal_is_a_warning_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refuse(**options: Any) -> None:
         raise wandb.errors.AuthenticationError("WANDB_API_KEY invalid\nand more")
 

@@ -7,7 +7,9 @@ from threading import Thread
 
 import pytest
 
-from headstart.output.dashboard import find_problem
+from headstart.output.dashboard import (
+    find_problem,
+)
 
 
 @contextmanager

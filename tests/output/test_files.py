@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from headstart.output.errors import UserError
-from headstart.output.files import replacing, write_texts, write_together
+from headstart.output.files import (
+    replacing,
+    write_texts,
+    write_together,
+)
 from headstart.output.results_folder import ResultsFolder
 
 

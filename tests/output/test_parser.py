@@ -70,7 +70,9 @@ def test_users_mistake_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("number", "code", "line"), [(signal.SIGINT, 130, "error: interrupted"), (signal.SIGTERM, 143, "error: terminated")]
 )
-def test_signals_are_one_line(capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int, line: str) -> None:
+def test_interrupt_and_termination_are_one_line(
+    capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int, line: str
+) -> None:
     before = signal.getsignal(number)
 
     def run() -> None:
@@ -91,7 +93,9 @@ def two_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("two_commands")
-def test_lazy_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_command_that_is_named_is_imported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "options.yaml").write_text("size: 4\n")
     monkeypatch.chdir(tmp_path)
     for options, printed in {

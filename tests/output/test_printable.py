@@ -39,7 +39,9 @@ TELL: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_names_are_escaped(terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_printed_as_what_they_are(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in {"COLUMNS": "400", "TERM": "xterm", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
     for stream in (sys.stdout, sys.stderr):

@@ -98,7 +98,9 @@ HEADER = ["method", "reached", "median", "restricted mean", "improvement", "p", 
 
 
 @pytest.mark.parametrize("width", [50, 60, 70, 80, 100, 120, 160])
-def test_columns_left_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> None:
+def test_tables_of_one_kind_lack_the_same_columns_and_keep_the_essential_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     essential = ("method", "reached", "median", "improvement")
     wide = [HEADER, [METHOD, "20/20", "101 [88, 120]", "104.4 [95.1, 113.8]", "-13 % [-35, 5]", "0.00096", "83.8%"]]
@@ -133,7 +135,9 @@ def test_tables_in_markdown_and_latex_keep_hostile_texts_as_they_are() -> None:
     assert "{[x] \\& \\$y\\$ \\#1} & \\textless{}b\\textgreater{} \\\\" in latex
 
 
-def test_sentences_break_between_words(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_are_broken_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     path = f"/{'long-path/' * 9}"
     sentence = f"A long sentence, with [brackets] and /a/path/of/some/length, and {path} among its many words."

@@ -6,13 +6,17 @@ from typing import Literal
 
 import jsonargparse
 import pytest
-from jsonargparse.typing import ClosedUnitInterval
+from jsonargparse.typing import (
+    ClosedUnitInterval,
+    PositiveInt,
+)
 
 from headstart.datamodules import CatsAndDogs, PhotoSource
 from headstart.output.errors import UsageError
 from headstart.output.parser import OneLineErrorParser
 
 SEQUENCE = "while parsing a flow sequence at line 1, column 8"
+BROKEN_FILE = f"{SEQUENCE}, expected ',' or ']', but got '<stream end>' at line 1, column 13"
 BROKEN = f"{SEQUENCE}, did not find expected ',' or ']' at line 2, column 1"
 
 
@@ -21,11 +25,14 @@ OF_TYPES = {
     "--team=green": "team: expected one of blue, red, not green",
     "--layers=fc": "layers: expected a list, written '[a, b]', not fc",
     "--sizes=[1,x]": "sizes: expected a whole number, not [1, 'x']",
+    "--count=0": "count: expected a whole number from 1, not 0",
     "--part=1.5": "part: expected a number from 0 to 1, not 1.5",
     "--flag=perhaps": "flag: expected true or false, not perhaps",
     "--mapping=3": "mapping: expected a mapping, written '{a: b}', not 3",
     "stray": "'stray' is no option; options are written --name=value",
+    "--config=broken.yaml": f"config: broken.yaml cannot be read ({BROKEN_FILE})",
     "--config=list.yaml": "config: expected a mapping of options in list.yaml, such as 'data: ...'",
+    "--flag": "flag: expected a value, written --flag=VALUE",
 }
 
 
@@ -34,6 +41,7 @@ def test_types_are_reported_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
         team: Literal["blue", "red"] | None = None,
         layers: list[str] | None = None,
         sizes: list[int] | None = None,
+        count: PositiveInt | None = None,
         part: ClosedUnitInterval = 1.0,
         flag: bool | None = None,
         mapping: dict[str, int] | None = None,
@@ -42,6 +50,7 @@ def test_types_are_reported_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.chdir(tmp_path)
     Path("list.yaml").write_text("[1, 2]")
+    Path("broken.yaml").write_text("sizes: [1, 2")
     assert answers(command, OF_TYPES) == OF_TYPES
 
 

@@ -66,7 +66,9 @@ def test_mistakes_are_one_line(site: Site, capsys: pytest.CaptureFixture[str]) -
         assert (error.count("\n"), message in error) == (1, True), error
 
 
-def test_all_is_exported_and_shown(open_site: OpenSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_exported_and_shown(
+    open_site: OpenSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     site = open_site({"deadline": "2999-01-01T00:00:00Z"}, held_out_catalog="hidden.jsonl")
     formula = site.add_team("=1+1")
     site.submit(blue("owl", "lark"))

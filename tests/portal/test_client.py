@@ -136,7 +136,9 @@ def test_what_cannot_be_submitted_or_asked_is_one_line(
         assert error(url).startswith("token: is missing or not a portal's; set HEADSTART_TOKEN")
 
 
-def test_no_token_elsewhere(document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_servers_get_no_token(
+    document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("HEADSTART_TOKEN", "token")
     answers: dict[tuple[int, bytes], str] = {

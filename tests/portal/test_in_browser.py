@@ -67,7 +67,9 @@ def log_in(page: Page, token: str) -> None:
     page.wait_for_url("**/submissions")
 
 
-def test_a_submission_is_followed_to_the_leaderboard(page: Page, served: tuple[Site, str], tmp_path: Path) -> None:
+def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(
+    page: Page, served: tuple[Site, str], tmp_path: Path
+) -> None:
     site, _ = served
     page.set_viewport_size({"width": 390, "height": 800})
     log_in(page, site.add_team("Followers"))

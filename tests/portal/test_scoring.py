@@ -83,7 +83,9 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         assert json.loads(hidden.document)["score"] == score_by_command(file, *held_out)["score"] != expected["score"]
 
 
-def test_invalid_ones_are_refused_and_errors_name_nothing(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
+    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scorer, arena = hosted.scorer, hosted.arena
     outcome = scorer(job(arena.blue("gone", "squeezenet1_1").read_bytes()))
     assert outcome.state == "refused"

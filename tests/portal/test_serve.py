@@ -85,7 +85,9 @@ def test_the_embedded_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_start_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_cannot_start_says_why_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     def refuse(*options: str) -> str:

@@ -121,7 +121,9 @@ def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> 
     assert [job.submission_id for job in site.work()] == [1, 2]
 
 
-def test_reasons_of_failures_are_for_organisers(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def score(job: Job) -> Outcome:
         raise RuntimeError(f"no {tmp_path}/weights.pth")
 

@@ -127,7 +127,9 @@ def test_unreadable_pictures_are_named_or_end_the_command(capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_full_disk_leaves_no_half_file(suffix: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_half_written(
+    suffix: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     run()
     capsys.readouterr()
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -20,7 +20,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "birds"
 
 
-def test_pictures_of_the_folder_are_listed(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_pictures_of_the_folder_are_listed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "secret.png").touch()
     (folder / "folder.jpg").mkdir()
     (folder / "folder.jpg" / "c.gif").touch()
@@ -58,7 +60,9 @@ def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:
     assert all(text.count("cubs") == 2 for text in files)
 
 
-def test_mistakes_change_no_catalog(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line_and_change_no_catalog(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     output, absent = tmp_path / "some.jsonl", str(tmp_path / "nope" / "x.jsonl")
     output.write_text("as before")
     # Two names that differ in their Unicode form alone.

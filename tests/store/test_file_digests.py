@@ -73,7 +73,9 @@ def test_changed_files_are_read_again(files: list[str], read: list[str], tmp_pat
         assert read == [path.name]
 
 
-def test_unsettled_files(files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_may_change_within_the_resolution_of_their_time_are_not_trusted(
+    files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", 2 * 10**9)
     now = time.time_ns()
     os.utime(files[0], ns=(now + 10**18, now + 10**18))
@@ -110,7 +112,9 @@ def test_many_files_are_stored_span_by_span(tmp_path: Path, read: list[str], mon
     assert len(read) == 150
 
 
-def test_changing_files(files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read_is_not_stored(
+    files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def changing(path: str) -> str:
         digest = digest_file(path)
         write(Path(path), "another.png")

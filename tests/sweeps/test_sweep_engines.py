@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,29 @@ from headstart.sweeps.request import RunRequest, pack, unpack
 from headstart.sweeps.run import measure, measure_there
 from headstart.tests.conftest import list_options
 from headstart.tests.material.offline_runs import OfflineRun
-from headstart.tests.material.sweeps import ListOptions, results, run, table, traces, write
+from headstart.tests.material.sweeps import results, run, table, traces, write
 from headstart.tests.material.training import CONFIGS, small_training
 
 ROOT = Path(__file__).parents[2]
 FINE_TUNING = [
-    *(f"--config={CONFIGS / 'demo.yaml'}", "--data=headstart.datamodules.PhotoStream", "--data.photos.train_size=60"),
-    *("--data.max_samples=8", "--data.validation_size=20", "--data.dropout=true"),
-    *(f"--model={CONFIGS / 'model' / 'fine_tuning.yaml'}", "--trainer.accelerator=cpu", "--trainer.logger=false"),
-    *("--criterion.evaluation=lazy", "--criterion.consecutive=3", "--criterion.threshold=0.6"),
+    f"--config={CONFIGS / 'demo.yaml'}",
+    "--data=headstart.datamodules.PhotoStream",
+    "--data.photos.train_size=60",
+    "--data.max_samples=8",
+    "--data.validation_size=20",
+    "--data.dropout=true",
+    f"--model={CONFIGS / 'model' / 'fine_tuning.yaml'}",
+    "--criterion.evaluation=lazy",
+    "--criterion.consecutive=3",
+    "--criterion.threshold=0.6",
+    "--trainer.accelerator=cpu",
+    "--trainer.logger=false",
 ]
 
 
-def test_another_disk_gives_the_same(tmp_path: Path, small_comparison: ListOptions) -> None:
+def test_a_machine_without_the_command_s_disk_gives_the_same(
+    tmp_path: Path, small_comparison: Callable[[Path], list[str]]
+) -> None:
     options = [*small_comparison(tmp_path), "--results.per_class=true"]
     here = RunRequest(tuple(options), tmp_path / "here" / "run", tmp_path / "here" / "ledger", {})
     measured = measure(here)
@@ -105,7 +116,9 @@ def test_every_engine_gives_the_same(kind: str, tmp_path: Path, photo_folder: Pa
 
 
 @pytest.mark.slow
-def test_runs_in_workers_are_in_the_dashboard_once(tmp_path: Path, small_comparison: ListOptions) -> None:
+def test_runs_in_workers_are_in_the_dashboard_once_with_the_sweep_s_parameters(
+    tmp_path: Path, small_comparison: Callable[[Path], list[str]]
+) -> None:
     options = [each for each in small_comparison(tmp_path) if not each.startswith("--trainer.logger")]
     options += ["--trainer.logger.class_path=headstart.callbacks.DashboardLogger", "--trainer.logger.mode=offline"]
     file = write(tmp_path, options, seed_everything={"values": [0, 1]}, data__batch_size={"values": [1, 2]})
@@ -150,8 +163,8 @@ def test_what_a_cluster_lacks_is_told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", "workers", "ray"])
-def test_killed_again(
-    engine: str, tmp_path: Path, request: pytest.FixtureRequest, small_comparison: ListOptions
+def test_killed_again_and_again_it_ends_with_the_same(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest, small_comparison: Callable[[Path], list[str]]
 ) -> None:
     file = write(tmp_path, small_comparison(tmp_path), seed_everything={"values": [*range(6)]})
     run(file, tmp_path / "a")

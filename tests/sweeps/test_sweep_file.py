@@ -36,10 +36,17 @@ def with_values(*values: Any) -> dict[str, Any]:
 
 def test_grid_is_the_product_of_its_values(tmp_path: Path) -> None:
     sweep = read(tmp_path, GRID)
-    values = itertools.product(["embedded", "some/where/else.pth"], [0, 1])
-    for run, (weights, seed) in zip(sweep.runs, values, strict=True):
-        chosen = f"--data.backbone.weights={weights}", "--data.batch_size=3", f"--seed_everything={seed}"
-        assert run.options == ("--config=configs/demo.yaml", *chosen, "--data.orderings=2")
+    expected = [
+        (
+            "--config=configs/demo.yaml",
+            f"--data.backbone.weights={weights}",
+            "--data.batch_size=3",
+            f"--seed_everything={seed}",
+            "--data.orderings=2",
+        )
+        for weights, seed in itertools.product(["embedded", "some/where/else.pth"], [0, 1])
+    ]
+    assert [run.options for run in sweep.runs] == expected
     assert [run.name.rpartition("-")[0] for run in sweep.runs] == ["embedded-0", "embedded-1", "else-0", "else-1"]
     assert len({run.name for run in sweep.runs}) == 4
     assert read(tmp_path, {**GRID, "run_cap": 3}).runs == sweep.runs[:3]

@@ -1,6 +1,7 @@
 """Thresholds of targets that state `reference` follow from reference runs."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,19 @@ from headstart.output.errors import UserError
 from headstart.sweeps.sweep_file import read_sweep
 from headstart.sweeps.thresholds import choose_threshold, reference_runs
 from headstart.tests.material.runs import seal
-from headstart.tests.material.sweeps import ListOptions, run, write
+from headstart.tests.material.sweeps import run, write
 
 REFERENCE = [
-    *("--model.baseline=headstart.modules.NearestClassMean", "--model.methods={}", "--data.orderings=3"),
-    *("--criterion.until=limit", "--trainer.logger=false"),
+    "--model.baseline=headstart.modules.NearestClassMean",
+    "--model.methods={}",
+    "--data.orderings=3",
+    "--criterion.until=limit",
+    "--trainer.logger=false",
 ]
 
 
 @pytest.fixture
-def targets(tmp_path: Path, small_comparison: ListOptions) -> Path:
+def targets(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Path:
     """Write a sweep over two targets, of which one states its threshold, and one asks for it."""
     options = small_comparison(tmp_path)
     (tmp_path / "open.yaml").write_text("criterion:\n  threshold: reference\n")

@@ -16,7 +16,6 @@ from headstart.modules.method import Method, MethodStart
 from headstart.modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
 from headstart.modules.networks.trainable_backbone import TrainableBackbone, folded
 from headstart.output.errors import UserError
-from headstart.tests.material import streams
 from headstart.tests.material.networks_to_train import begin, staged
 
 RANK, ALPHA = 2, 6.0
@@ -38,7 +37,8 @@ def begun(make: Callable[[], nn.Module], rank: int = RANK, seed: int = 0) -> tup
     with torch.no_grad():
         width = network(torch.zeros(1, 3, 32, 32)).shape[1]
     method = LoRA(rank, ALPHA, lambda p: Adam(p, lr=0.01))
-    streams.begin(method, MethodStart(width, 2, range(1), max_samples=50, seed=seed, backbone=network))
+    method.begin(MethodStart(width, 2, range(1), max_samples=50, seed=seed, backbone=network))
+    method.build_optimizers()
     return method, copy.deepcopy(network)
 
 

@@ -49,7 +49,7 @@ def test_a_wrong_parameter_ends_the_run_in_one_line() -> None:
         method(inputs[0])
 
 
-def test_the_most_frequent_class_is_predicted(
+def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(scikit_learn_classifier, "WARNED", set())

@@ -9,7 +9,15 @@ from torch.nn import functional
 from torch.optim import SGD
 
 from headstart.modules import SideTuning, StreamingLDA
-from headstart.tests.material.streams import adapt, batches, begin, make_start, random_photos, tail, tiny_backbone
+from headstart.tests.material.streams import (
+    adapt,
+    batches,
+    begin,
+    make_start,
+    random_photos,
+    tail,
+    tiny_backbone,
+)
 
 CLASSES = 3
 

@@ -12,11 +12,10 @@ import torchvision
 from torch import Tensor, nn
 from torchvision.models import mobilenet_v2, resnet18
 
-from headstart.modules.networks.backbone import build_backbone, build_classifier
+from headstart.modules.networks.backbone import Backbone, build_backbone, build_classifier
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.tests.material.cut_networks import draw_statistics
 from headstart.tests.material.mistakes import refusal
 from headstart.tests.material.networks import random_photos
 
@@ -88,6 +87,16 @@ def test_digest_is_that_of_the_content() -> None:
     assert backbone.digest() == before
     backbone.network.state_dict()["features.18.1.running_var"][-1] += 1e-3
     assert backbone.digest() != before
+
+
+def draw_statistics(backbone: Backbone) -> None:
+    """Sample statistics and weights for every batch norm; fresh ones would change nothing."""
+    generator = torch.Generator().manual_seed(0)
+    for module in backbone.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            for value, low in ((module.running_mean, -0.2), (module.running_var, 0.5), (module.weight, 0.5)):
+                assert value is not None
+                value.detach().uniform_(low, low + 1, generator=generator)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,10 @@ def test_files_that_do_not_fit_or_cannot_be_read(tmp_path: Path) -> None:
     renamed["features.0.0.kernel"] = renamed.pop("features.0.0.weight")
     first = "features.1.conv.0.0.weight"
     saved: list[tuple[Any, str]] = [
-        (renamed, 'Missing key(s) in state_dict: "features.0.0.weight". Unexpected key(s) in state_dict: "'),
+        (
+            renamed,
+            'Missing key(s) in state_dict: "features.0.0.weight". Unexpected key(s) in state_dict: "',
+        ),
         ({f"module.{key}": value for key, value in draw_state().items()}, "[...]"),
         ({**draw_state(), first: torch.full_like(draw_state()[first], torch.nan)}, f"not finite, in {first}"),
         (torchvision.models.mobilenet_v2(**ARGS), OBJECTS),

@@ -67,7 +67,9 @@ def test_a_file_is_downloaded_once(server: FileServer, tmp_path: Path) -> None:
     assert spec.network(0).file_digest == sha256(copy.read_bytes()).hexdigest()
 
 
-def test_failed_downloads_leave_nothing(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_fetched_is_named_and_leaves_nothing(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = offer(server, save(draw()))
     build = partial(build_backbone, spec.network(0))
     nowhere = choose(f"http://127.0.0.1:9/model.safetensors#sha256={64 * '0'}")
