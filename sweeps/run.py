@@ -1,5 +1,6 @@
 """One run of a sweep as a task: on the command's machine, or on one of a cluster, which sees no disk of its."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -75,7 +76,9 @@ class _RecordingLedger(Ledger):
 
     def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
         """Store a document, as the base class does."""
-        self.documents.append((document, description))
+        # Plain values: a number of an option may be of a type of the parser, which the command does not have.
+        plain, plain_description = json.loads(json.dumps([document, description]))
+        self.documents.append((plain, plain_description))
         return super().record(document, description)
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
