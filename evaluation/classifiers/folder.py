@@ -152,11 +152,9 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
         digest, precision = backbone.pop("weights_sha256"), backbone.pop("precision")
         if backbone["preprocessing"] is not None:
             backbone["preprocessing"] = Preprocessing(**backbone["preprocessing"])
+
         classes, temperature = [str(name) for name in document["classes"]], float(document["temperature"])
-        head = Head(document["head"]["representation"], **load_file(root / TENSORS))
-        shapes = head.weight.shape[1:], head.bias.shape
-        if head.representation not in REPRESENTATIONS or shapes != ((len(classes),),) * 2 or head.offset.dim() != 1:
-            raise ValueError("its tensors are not those of the head that it describes")
+        head = _read_head(document["head"]["representation"], root / TENSORS, len(classes))
         spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
     except UserError:
         raise
@@ -171,6 +169,15 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
         raise UserError(f"weights: there is no file {str(file)!r} any more; name it with --weights=FILE")
     about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
     return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
+
+
+def _read_head(representation: str, file: Path, classes: int) -> Head:
+    """Read a head; a ValueError where its tensors do not belong together."""
+    head = Head(representation, **load_file(file))
+    shapes = head.weight.shape[1:], head.bias.shape
+    if representation not in REPRESENTATIONS or shapes != ((classes,), (classes,)) or head.offset.dim() != 1:
+        raise ValueError("its tensors are not those of the head that it describes")
+    return head
 
 
 def require_onnx() -> None:

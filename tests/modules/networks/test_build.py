@@ -201,12 +201,13 @@ def test_parameters_are_those_that_torchvision_documents() -> None:
 def test_accuracy_is_what_torchvision_says_of_weights() -> None:
     for weights in ("IMAGENET1K_V1", "DEFAULT"):
         assert known_accuracy(NetworkSpec("resnet18", "torchvision", weights=weights)) == pytest.approx(0.69758)
+    assert known_accuracy(NetworkSpec("resnet18", "torchvision", weights="NO_SUCH")) is None
     assert known_accuracy(NetworkSpec("resnet18", "torchvision")) is None
     assert known_accuracy(NetworkSpec("mobilenetv3_small_050", "timm", weights="DEFAULT")) is None
 
 
 def test_accuracy_is_what_a_file_says_of_itself(tmp_path: Path) -> None:
-    for text, accuracy in (("0.8125", 0.8125), (None, None)):
+    for text, accuracy in (("0.8125", 0.8125), (None, None), ("high", None), ("nan", None)):
         path = tmp_path / f"{text}.safetensors"
         save_file({"weight": torch.zeros(2)}, path, None if text is None else {"held_out_accuracy": text})
         assert known_accuracy(NetworkSpec("own", "torchvision", weights=path)) == accuracy
