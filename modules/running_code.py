@@ -10,7 +10,7 @@ import secrets
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -155,7 +155,8 @@ def names_own(text: str) -> bool:
     outermost, _, inner = text.replace(":", ".").partition(".")
     if outermost == SUITE:
         return _is_test(inner)
-    return outermost == "__main__" or any(name.partition(".")[0] == outermost for name, _, _ in _own_files())
+    of_package = [name for name in sys.modules.copy() if name == outermost or name.startswith(f"{outermost}.")]
+    return outermost == "__main__" or any(_own_files(of_package))
 
 
 @cache
@@ -175,9 +176,11 @@ def _changed(file: Path) -> bool:
     return file.is_file() and file.stat().st_ctime > STARTED
 
 
-def _own_files() -> Iterator[tuple[str, ModuleType, str]]:
-    """Yield name, module and file of the own modules that are loaded, sorted by name."""
-    for name, module in sorted(sys.modules.items()):
+def _own_files(names: Collection[str] | None = None) -> Iterator[tuple[str, ModuleType, str]]:
+    """Yield name, module and file of the own modules that are loaded, or of those of some names, sorted by name."""
+    loaded = sys.modules.copy()
+    for name in sorted(loaded if names is None else names):
+        module = loaded[name]
         file, (outermost, _, inner) = _file_of(module), name.partition(".")
         is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_own_file(file)
         # In processes that a script starts, its module has another name as well.
@@ -218,8 +221,15 @@ def _file_of(module: ModuleType | None) -> str | None:
     if module is None or not isinstance(file, str):
         return None
     # pytest names the folder of a namespace package as its file. A script may have no suffix.
-    is_file = os.path.splitext(file)[1] or module.__name__ == "__main__"  # noqa: PTH122
-    return os.path.abspath(file) if is_file else None  # noqa: PTH100
+    path, has_suffix = _absolute(file)
+    return path if has_suffix or module.__name__ == "__main__" else None
+
+
+# There are thousands of loaded modules, which are looked through for each object that a key describes.
+@cache
+def _absolute(file: str) -> tuple[str, bool]:
+    """Return an absolute path, and whether it has a suffix."""
+    return os.path.abspath(file), bool(os.path.splitext(file)[1])  # noqa: PTH100, PTH122
 
 
 @cache
