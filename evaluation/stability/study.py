@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import mean_over_targets
 from headstart.metrics.arrays import Flags, Floats, Indices
+from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.ranking.outcomes import (
     Agreements,
     Ties,
@@ -225,18 +226,9 @@ def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
     return outcomes, used
 
 
-def standard_error(without: Floats) -> Floats:
-    """Compute the standard error `[...]` of estimates from those without each batch of pools, `[batches, ...]`.
-
-    It is that of drawing pools, by the jackknife over the batches. Source: Bradley Efron and Charles Stein, "The
-    Jackknife Estimate of Variance", Annals of Statistics, 1981, section 2.
-    """
-    return np.asarray(np.std(without, axis=0) * (len(without) - 1) ** 0.5)
-
-
 def setup_stability_errors(study: Study) -> dict[str, float]:
-    """Compute the standard error of the setup stability by component; NaN if all pools are studied."""
-    return {name: float(standard_error(without)) for name, without in without_batches(study).items()}
+    """Compute the standard error of drawing pools of the setup stability by component; NaN if all are studied."""
+    return {name: float(jackknife_error(without)) for name, without in without_batches(study).items()}
 
 
 def without_batches(study: Study) -> dict[str, Floats]:
@@ -250,4 +242,4 @@ def without_batches(study: Study) -> dict[str, Floats]:
 
 def win_rate_errors(study: Study, ties: Ties) -> Floats:
     """Compute the standard errors of the win rates `[m, e + 1]` in percentage points; NaN if all pools are studied."""
-    return standard_error(study.wins.percent_without_each(ties, "batch"))
+    return jackknife_error(np.moveaxis(study.wins.percent_without_each(ties, "batch"), 0, -1))

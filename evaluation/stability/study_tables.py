@@ -11,11 +11,10 @@ from headstart.evaluation.estimates import few_targets
 from headstart.evaluation.stability.study import (
     Study,
     setup_stability_errors,
-    standard_error,
     win_rate_errors,
     without_batches,
 )
-from headstart.metrics.ranking.aggregates import jackknife_values
+from headstart.metrics.ranking.aggregates import jackknife_error, jackknife_values
 from headstart.metrics.ranking.outcomes import Ties, round_to_100
 from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
@@ -85,7 +84,7 @@ def moves_most(study: Study) -> dict[str, Any] | None:
         "difference": difference,
         "ci95": finite_ends(mean_interval(values, -2.0, 2.0)),
         "p_value": p_value(values) if np.isfinite(values).all() else None,
-        "standard_error": finite(float(standard_error(drawn[second] - drawn[first]))),
+        "standard_error": finite(float(jackknife_error(drawn[second] - drawn[first]))),
         "unless_without": [study.table.targets[i] for i in changed],
     }
 

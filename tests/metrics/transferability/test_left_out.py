@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.decomposition import PCA
 
+from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import divide, interval, significant_differences, standard_error
+from headstart.metrics.transferability.left_out import divide, interval, significant_differences
 from headstart.metrics.transferability.parc import parc, prepare_parc
 
 
@@ -74,7 +75,7 @@ def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
     values = np.random.default_rng(0).standard_normal(30)
     left_out = np.array([np.delete(values, index).mean() for index in range(30)])
     error = values.std(ddof=1) / math.sqrt(30)
-    assert standard_error(left_out) == pytest.approx(error)
+    assert jackknife_error(left_out) == pytest.approx(error)
     low, high = interval(float(values.mean()), left_out)
     assert (low, high) == pytest.approx(stats.t(29, values.mean(), error).interval(0.95))
 
