@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace
+from headstart.metrics.arrays import Array, Floats, check_choice, namespace
 from headstart.metrics.transferability import fisher_discriminant as discriminants
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.variants import Variant, check_choice
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 
 # The released program of ETran weights the terms so, and takes this share of the samples, in thousandths, for the
 # energy.
