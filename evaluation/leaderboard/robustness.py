@@ -180,7 +180,8 @@ def _agreements(vectors: Floats, defined: Flags, groups: Indices, count: int) ->
     sums = np.zeros((count, vectors.shape[1]))
     np.add.at(sums, groups, vectors)
     members = np.bincount(groups, weights=defined, minlength=count).astype(np.int64)
-    return group_agreements(sums, members), int((members * (members - 1) // 2).sum())
+    means, pairs = group_agreements(sums, members)
+    return means, int(pairs.sum())
 
 
 def _mean(means: Floats) -> float | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from headstart.metrics import arrays as array_module
 from headstart.metrics.arrays import Array, Flags, Floats
-from headstart.metrics.transferability.catalogue import CATALOGUE, METRICS, TransferabilityMetric
+from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
-from headstart.output.files import replacing
+from headstart.modules.running_code import suite_digest
+from headstart.output.files import digest_file, replacing
 from headstart.output.progress import Progress, track
 from headstart.output.tables import format_with_error
 from headstart.store.json_digest import digest_of, read_sealed, sealed
@@ -234,7 +234,7 @@ class StoredScores:
                 "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
                 "facts": asdict(inputs.facts),
                 "seed": inputs.seed,
-                "code": code_digest(),
+                "code": [suite_digest(), digest_file(Path(__file__))],
                 "versions": {name: metadata.version(name) for name in PACKAGES},
             }
         )
@@ -255,14 +255,6 @@ class StoredScores:
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(self.file) as partial_file:
                     partial_file.write_text(json.dumps(sealed(document, {})))
-
-
-@cache
-def code_digest() -> str:
-    """Return the digest of the code that scores depend on."""
-    files = [Path(str(array_module.__file__)), Path(__file__)]
-    files += [CATALOGUE, *sorted(CATALOGUE.parent.glob("*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _digest(array: Array) -> str:

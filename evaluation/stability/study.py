@@ -117,7 +117,7 @@ class Study:
         """
         if not self.pools.drawn:
             [vectors], [defined] = self.vectors, self.defined
-            return group_agreements(vectors, defined), defined * (defined - 1) // 2
+            return group_agreements(vectors, defined)
         kept = np.arange(self.pools.batches) != left_out
         vectors, defined = self.vectors[kept], self.defined[kept]
         # The same share of all pools has an outcome as of the drawn ones. The correction vanishes long before 10^18.
@@ -170,25 +170,19 @@ def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -
 
     # Experiments that differ in the target alone, with all targets and without each.
     over_targets, count = vectors.sum(axis=1), defined.sum(axis=1)
-    without, others = over_targets[:, None] - vectors, count[:, None] - defined
-    left_out = group_agreements(without, others).swapaxes(0, 1).reshape(len(study.table.targets), -1)
-    study.by_target["target"].add(left_out, _pairs(others))
-    over_measures, defined_measures = vectors.sum(axis=2), defined.sum(axis=2)
-    of_measures = group_agreements(over_measures, defined_measures)
-    study.by_target["measure"].add(of_measures.T, _pairs(defined_measures))
-    of_targets = group_agreements(over_targets, count)
+    of_targets, target_pairs = group_agreements(over_targets, count)
+    left_out, pairs = group_agreements(over_targets[:, None] - vectors, count[:, None] - defined)
+    study.by_target["target"].add(left_out.swapaxes(0, 1).reshape(len(study.table.targets), -1), pairs)
+    of_measures, measure_pairs = group_agreements(vectors.sum(axis=2), defined.sum(axis=2))
+    study.by_target["measure"].add(of_measures.T, measure_pairs)
 
     for index in np.unique(batch_of):
         rows = slice(*np.searchsorted(batch_of, (index, index + 1)))
         study.wins.add(index, outcomes[rows], TIED)
         study.vectors[index] += vectors[rows].sum(axis=0)
         study.defined[index] += defined[rows].sum(axis=0)
-        study.by_batch["target"].add(of_targets[rows].ravel(), _pairs(count[rows]), index)
-        study.by_batch["measure"].add(of_measures[rows].ravel(), _pairs(defined_measures[rows]), index)
-
-
-def _pairs(count: NDArray[np.int64]) -> NDArray[np.int64]:
-    return count * (count - 1) // 2
+        study.by_batch["target"].add(of_targets[rows].ravel(), target_pairs[rows], index)
+        study.by_batch["measure"].add(of_measures[rows].ravel(), measure_pairs[rows], index)
 
 
 def choose_pool_size(table: TransferTable, chosen: int | None) -> int:

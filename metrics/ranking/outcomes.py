@@ -124,7 +124,7 @@ def agreement_vectors(outcomes: Floats, tie_tolerance: float) -> tuple[Floats, F
     return scaled, defined
 
 
-def group_agreements(vectors: Floats, count: NDArray[np.int64]) -> Floats:
+def group_agreements(vectors: Floats, count: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
     """Compute the mean agreement over all pairs within each group of experiments.
 
     Args:
@@ -132,11 +132,10 @@ def group_agreements(vectors: Floats, count: NDArray[np.int64]) -> Floats:
         count: Experiments of each group with a defined outcome, `[...]`.
 
     Returns:
-        `[...]`, NaN for a group without a pair.
+        Means `[...]`, NaN for a group without a pair, and the number of pairs `[...]`.
     """
-    pairs = count * (count - 1) / 2
-    total = ((vectors**2).sum(axis=-1) - count) / 2
-    return quotients(total, pairs)
+    pairs = count * (count - 1) // 2
+    return quotients(((vectors**2).sum(axis=-1) - count) / 2, pairs), pairs
 
 
 def agreements_across(
