@@ -134,10 +134,9 @@ def _read_comparisons(
             raise UserError(f"method: {method!r} is not in {str(run.folder)!r}, which has {methods}")
 
     at = min(int(run.curves.samples_seen[-1]) for run in runs) if samples is None else int(samples)
-    titles = {
-        "accuracy": f"accuracy of {method} after {at} samples",
-        "samples_to_criterion": f"samples of {runs[0].curves.limit} that {method} left when it met the criterion",
-    }
+    title = f"accuracy of {method} after {at} samples"
+    if performance == "samples_to_criterion":
+        title = f"samples of {runs[0].curves.limit} that {method} left when it met the criterion"
 
     results = [
         TransferResult(
@@ -155,7 +154,7 @@ def _read_comparisons(
         )
         for run in runs
     ]
-    return results, titles[performance]
+    return results, title
 
 
 def _common_settings(run: Run, performance: Performance, method: str) -> dict[str, Any]:

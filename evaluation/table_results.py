@@ -73,18 +73,17 @@ class TableResults(DashboardResults):
         self.table_path = table
         self.origin = {"table": {"path": table, "sha256": self.table.sha256}}
 
-    def check_settings(self, settings: Mapping[str, Any], digests: Mapping[str, Any] | None = None) -> None:
+    def check_settings(self, settings: Mapping[str, Any]) -> None:
         """Raise an error if the folder holds results of another table or of other settings.
 
         Args:
             settings: Options that decide the results, as the document has them.
-            digests: Digests of further files, by their paths in the document.
 
         Raises:
             UserError: As for `check_configuration`.
         """
         table = {"metrics": self.table.metrics, "table/sha256": self.table.sha256}
-        self.check_configuration({**settings, **table, **(digests or {})})
+        self.check_configuration({**settings, **table})
 
     def publish_table(
         self, job_type: str, settings: Mapping[str, Any], document: Mapping[str, Any], tables: Tables

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from headstart.metrics.similarity.cka_null import calibrated_cka as calibrated_cka
     from headstart.metrics.similarity.linear_cka_metric import LinearCKA as LinearCKA
     from headstart.metrics.transferability.baselines import num_classes as num_classes
-    from headstart.metrics.transferability.etran import etran as etran
-    from headstart.metrics.transferability.etran import etran_terms as etran_terms
+    from headstart.metrics.transferability.discriminant_metrics import etran as etran
+    from headstart.metrics.transferability.discriminant_metrics import etran_terms as etran_terms
+    from headstart.metrics.transferability.discriminant_metrics import ncti as ncti
+    from headstart.metrics.transferability.discriminant_metrics import ncti_terms as ncti_terms
+    from headstart.metrics.transferability.discriminant_metrics import sfda as sfda
     from headstart.metrics.transferability.feature_statistics import FeatureStatistics as FeatureStatistics
     from headstart.metrics.transferability.gbc import gbc as gbc
     from headstart.metrics.transferability.h_score import h_score as h_score
@@ -38,13 +41,10 @@ if TYPE_CHECKING:
     from headstart.metrics.transferability.linear_probe import linear_probe_accuracy as linear_probe_accuracy
     from headstart.metrics.transferability.log_me import log_me as log_me
     from headstart.metrics.transferability.n_leep import n_leep as n_leep
-    from headstart.metrics.transferability.ncti import ncti as ncti
-    from headstart.metrics.transferability.ncti import ncti_terms as ncti_terms
     from headstart.metrics.transferability.pactran import pactran as pactran
     from headstart.metrics.transferability.parc import parc as parc
     from headstart.metrics.transferability.pixel_sampling import count_pixels as count_pixels
     from headstart.metrics.transferability.pixel_sampling import sample_pixels as sample_pixels
-    from headstart.metrics.transferability.sfda import sfda as sfda
     from headstart.metrics.transferability.trans_rate import trans_rate as trans_rate
     from headstart.metrics.transferability.transferability_metrics import GBC as GBC
     from headstart.metrics.transferability.transferability_metrics import LEEP as LEEP

@@ -3,7 +3,7 @@
 import sys
 from numbers import Integral
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,12 @@ def check_integer(name: str, value: object, minimum: int) -> None:
     """Raise a ValueError, which begins with the argument's name, if a value is no integer or less than the minimum."""
     if not isinstance(value, Integral) or int(value) < minimum:
         raise ValueError(f"{name} must be an integer of {minimum} or more, not {value!r}")
+
+
+def check_choice(name: str, value: object, kind: Any) -> None:  # noqa: ANN401 - a Literal
+    """Raise a ValueError, which begins with the argument's name, for a value that is none of a Literal."""
+    if value not in get_args(kind):
+        raise ValueError(f"{name} must be {' or '.join(get_args(kind))}, not {value!r}")
 
 
 def as_array(name: str, value: Array) -> Array:

@@ -167,7 +167,8 @@ def installed_packages() -> str:
 
 
 def _suite_files() -> list[Path]:
-    return sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    files = (path for room in ROOMS for path in (ROOT / room).rglob("*.*"))
+    return sorted(path for path in files if path.suffix in (".py", ".yaml"))
 
 
 def _changed(file: Path) -> bool:

@@ -6,9 +6,10 @@ import numpy as np
 
 from headstart.benchmarks.frame import Shares, Values, holds
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
+from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import NO_STARTS, divide, error_of_start, interval, standard_error
+from headstart.metrics.transferability.left_out import NO_STARTS, divide, error_of_start, interval
 
 PARTS, SOURCES = 10, 2
 NAMES = [name for name in DEFAULT_METRICS if not METRICS[name].baseline]
@@ -89,7 +90,7 @@ def scores(
         # The starts of two sources are independent, so that the variance of their differences is the sum of theirs.
         difference = tuple(values[:, 0] - values[:, 1] for values in arrays)
         for name, (true, trial_scores, parts, of_starts) in (("score", one), ("difference", difference)):
-            errors = np.sqrt((standard_error(parts) ** 2 + error_of_start(of_starts) ** 2).mean())
+            errors = np.sqrt((jackknife_error(parts) ** 2 + error_of_start(of_starts) ** 2).mean())
             yield f"{name}: error / spread", float(errors / true.std(ddof=1))
             intervals = np.array([interval(*case) for case in zip(trial_scores, parts, of_starts, strict=True)])
             yield f"{name}: held", float(holds(intervals.T, true.mean()).mean())

@@ -46,7 +46,7 @@ class Population:
         scores = performances + generator.normal(size=performances.shape)
         sources, targets = ([str(index) for index in range(count)] for count in performances.shape)
         chances = 1 / (1 + np.exp(-performances))
-        return TransferTable.complete(["metric"], sources, targets, scores[None], chances)
+        return TransferTable.of_arrays(["metric"], sources, targets, scores[None], chances)
 
 
 def estimate(table: TransferTable) -> Values:
@@ -137,7 +137,7 @@ def _stability_shares(generator: np.random.Generator, size: int, studies: int) -
 
 def _study(scores: Values, performances: Values) -> Study:
     metrics, sources, targets = ([str(index) for index in range(count)] for count in scores.shape)
-    table = TransferTable.complete(metrics, sources, targets, scores, performances)
+    table = TransferTable.of_arrays(metrics, sources, targets, scores, performances)
     return run_study(table, Pools(len(sources), POOL))
 
 

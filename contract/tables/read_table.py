@@ -12,7 +12,7 @@ import pandas as pd
 from headstart.contract.tables.csv_tables import refuse
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
 from headstart.contract.tables.rows import Missing, TableLayout, read_rows
-from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
+from headstart.contract.tables.table import TransferTable, in_paper_order
 from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
@@ -59,7 +59,6 @@ def read_table(
         notes += lost
     metrics, sources, targets = (rows[axis].drop_duplicates().tolist() for axis in KEY)
     metrics = in_paper_order(metrics)
-    require_size([*filter(None, metrics)], sources, minimum, {})
     _refuse_double(rows)
 
     measured = rows.dropna(subset="performance").drop_duplicates(KEY[1:])
@@ -75,10 +74,9 @@ def read_table(
 
     # A table without metrics has one without a name.
     named = [name for name in metrics if name]
-    known = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(performances)
-    cells = np.where(known, scores, 0.0)[: len(named)], np.where(known, performances, 0.0)
     notes = [*_warnings(rows), *notes]
-    table = TransferTable(named, sources, targets, own, known, *cells, _digest(files), ignored, left_out, notes)
+    about = {"sha256": _digest(files), "ignored_columns": ignored, "left_out": left_out, "notes": notes}
+    table = TransferTable.of_arrays(named, sources, targets, scores[: len(named)], performances, own, **about)
     return table.without_constant_metrics().require(minimum)
 
 

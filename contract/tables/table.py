@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class TransferTable:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def complete(
+    def of_arrays(
         cls,
         metrics: Sequence[str],
         sources: Sequence[str],
@@ -66,11 +67,16 @@ class TransferTable:
         scores: Floats,
         performances: Floats,
         own: Flags | None = None,
+        **notes: Any,
     ) -> TransferTable:
-        """Return the table of arrays without holes; `own` is where a source is the target, by default nowhere."""
-        shape = len(sources), len(targets)
-        excluded = np.zeros(shape, dtype=np.bool_) if own is None else own
-        return cls(list(metrics), list(sources), list(targets), excluded, ~excluded, scores, performances)
+        """Return the table of arrays that are NaN in holes; `own` is where a source is the target, by default nowhere.
+
+        `notes` are the attributes from `sha256` on.
+        """
+        excluded = np.zeros(performances.shape, dtype=np.bool_) if own is None else own
+        known = ~excluded & np.isfinite(scores).all(axis=0) & np.isfinite(performances)
+        cells = np.where(known, scores, 0.0), np.where(known, performances, 0.0)
+        return cls(list(metrics), list(sources), list(targets), excluded, known, *cells, **notes)
 
     @property
     def titles(self) -> list[str]:
@@ -104,9 +110,14 @@ class TransferTable:
         return replace(self, metrics=kept, scores=self.scores[varies], left_out=self.left_out | reasons)
 
     def require(self, minimum: int) -> TransferTable:
-        """Return the table, or raise a UserError as `require_size` does."""
-        require_size(self.metrics, self.sources, minimum, self.left_out)
-        return self
+        """Return the table, or raise a UserError if it has fewer metrics than `minimum`, or fewer than two sources."""
+        if len(self.metrics) >= minimum and len(self.sources) > 1:
+            return self
+        reasons = ", ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
+        sizes = f"{len(self.metrics)} metrics{f' besides {reasons}' if reasons else ''} and {len(self.sources)} sources"
+        needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")[minimum]
+        hint = "" if self.metrics or reasons or not minimum else "; the option metrics names columns of metrics"
+        raise UserError(f"table: {sizes} found; {needed} compared{hint}")
 
     def remarks(self) -> list[str]:
         """Return sentences: the notes, and what of the file is left out."""
@@ -114,17 +125,6 @@ class TransferTable:
         if self.ignored_columns:
             lines.append(f"Columns of the table that were not needed: {', '.join(self.ignored_columns)}.")
         return lines
-
-
-def require_size(metrics: Sequence[str], sources: Sequence[str], minimum: int, left_out: Mapping[str, str]) -> None:
-    """Raise a UserError if there are fewer metrics than `minimum`, or fewer than two sources."""
-    if len(metrics) >= minimum and len(sources) > 1:
-        return
-    reasons = ", ".join(f"{name} ({reason})" for name, reason in left_out.items())
-    sizes = f"{len(metrics)} metrics{f' besides {reasons}' if reasons else ''} and {len(sources)} sources"
-    needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")[minimum]
-    hint = "" if metrics or reasons or not minimum else "; the option metrics names columns of metrics"
-    raise UserError(f"table: {sizes} found; {needed} compared{hint}")
 
 
 def in_paper_order(metrics: Iterable[str]) -> list[str]:

@@ -1,18 +1,30 @@
 """`headstart audit`: whether scores predict performances better than a fixed order of the models."""
 
 import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from headstart.contract.tables.holes import largest_complete, usable
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.figures import plot_audit
-from headstart.evaluation.audit.findings import audit_table, csv_tables, effects_of_holes
-from headstart.evaluation.audit.rankers import MEAN_RANK
+from headstart.evaluation.audit.rankers import MEAN_RANK, rank_sources, summarize
 from headstart.evaluation.audit.tables import markdown_text, print_audit
+from headstart.evaluation.estimates import few_targets, mean_over_targets
 from headstart.evaluation.table_results import TableResults
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
+from headstart.metrics.sample_efficiency.scores import finite
 from headstart.output.errors import UserError
+from headstart.output.markup import escape_cell
 from headstart.output.printable import say
+from headstart.output.progress import track
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
 JSON, REPORT, *_ = FILES = ("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv")
+# Sources left out, targets and rankers up to which each source is left out once: some minutes.
+MOST_LEFT_OUT = 200_000
 
 
 def audit(
@@ -62,3 +74,117 @@ def audit(
     results.print_written()
     results.publish_table("audit", results.reading, document, tables)
     return document
+
+
+def audit_table(table: TransferTable) -> dict[str, Any]:
+    """Return the part of `audit.json` that a table decides, with None for undefined values."""
+    rankers = rank_sources(table)
+    is_small = rankers.scores.size <= MOST_LEFT_OUT
+    size = f"{len(table.sources)} sources are too many for an audit of {len(table.targets)} targets and "
+    too_many = f"No leave one model out: {size}{len(rankers.names)} rankers."
+    return {
+        "metrics": table.metrics,
+        "sources": table.sources,
+        "targets": table.targets,
+        **summarize(table, rankers),
+        "leave_one_model_out": _leave_one_out(table) if is_small else {},
+        "ranks": _dispersion(table),
+        "not_computed": [*few_targets(len(table.targets)), *[too_many] * (not is_small)],
+    }
+
+
+def _leave_one_out(table: TransferTable) -> dict[str, Any]:
+    """Return the mean over targets by ranker, measure and the source that is left out."""
+    means: dict[str, Any] = {}
+    all_targets = np.ones(len(table.targets), dtype=np.bool_)
+    for index, model in enumerate(track(table.sources, "leave one model out", "models")):
+        others = np.arange(len(table.sources)) != index
+        rankers = rank_sources(table.part(others, all_targets))
+        over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
+        for name, values in zip(rankers.names, over_targets, strict=True):
+            for measure, value in zip(MEASURES, values, strict=True):
+                means.setdefault(name, {}).setdefault(measure, {})[model] = finite(value)
+    return means
+
+
+def _dispersion(table: TransferTable) -> dict[str, Any]:
+    """Describe how the ranks of the sources spread over the targets."""
+    rho, targets = mean_spearman(table.performances, table.known), table.targets
+    ranks_of = zip(table.sources, performance_ranks(table.performances, table.known), strict=True)
+    return {
+        "mean_spearman": finite(rho),
+        "kendalls_w": finite((1 + (len(targets) - 1) * rho) / len(targets)),
+        "sources": {
+            name: {
+                "mean": finite(np.nanmean(ranks)),
+                "standard_deviation": finite(np.nanstd(ranks, ddof=1)) if np.isfinite(ranks).sum() > 1 else None,
+                "best": finite(np.nanmin(ranks)),
+                "worst": finite(np.nanmax(ranks)),
+                "per_target": {target: finite(rank) for target, rank in zip(targets, ranks, strict=True)},
+            }
+            for name, ranks in ranks_of
+        },
+    }
+
+
+def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[list[Any]]]]:
+    """Return the columns and rows of each CSV table by name."""
+    rankers = {
+        name: {measure: summary["per_target"] for measure, summary in measures.items()}
+        for name, measures in document["rankers"].items()
+    }
+    beyond = {
+        name: {"kendall_given_mean_rank": summary["per_target"]}
+        for name, summary in document["kendall_given_mean_rank"].items()
+    }
+    ranks = {name: source["per_target"] for name, source in document["ranks"]["sources"].items()}
+
+    tables = {
+        "rankers": (["ranker", "measure", "target", "value"], [*_leaves(rankers), *_leaves(beyond)]),
+        "left_out": (["ranker", "measure", "left_out", "mean"], list(_leaves(document["leave_one_model_out"]))),
+        "ranks": (["source", "target", "rank"], list(_leaves(ranks))),
+    }
+    return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}
+
+
+def _leaves(nested: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield a row for each value of nested mappings: the keys that lead to it, and the value."""
+    for key, value in nested.items():
+        yield from ([key, *row] for row in _leaves(value)) if isinstance(value, Mapping) else [[key, value]]
+
+
+def effects_of_holes(table: TransferTable) -> dict[str, Any]:
+    """Describe how well every ranker does on the parts of a table with holes, by weighted Kendall.
+
+    A part with fewer than two sources or targets is left out, and so is one that equals an earlier one.
+
+    Args:
+        table: The table with its holes.
+
+    Returns:
+        For each part its numbers of `sources` and `targets`. Under `rankers` it has the mean over targets of each with
+        its interval. Empty for a table without holes.
+    """
+    holes = table.holes
+    if not holes.any():
+        return {}
+    parts = {
+        "each target's own sources": usable(table),
+        "part without holes": largest_complete(holes, table.known),
+        "sources that all targets have": (np.asarray(~holes.any(axis=1)), np.ones(len(table.targets), dtype=np.bool_)),
+    }
+
+    described: dict[str, Any] = {}
+    seen = list[tuple[list[str], list[str]]]()
+    for name, kept in parts.items():
+        part = table.part(*kept) if kept else None
+        if part is None or min(len(part.sources), len(part.targets)) < 2 or (part.sources, part.targets) in seen:
+            continue
+        seen.append((part.sources, part.targets))
+        summaries = summarize(part, rank_sources(part))["rankers"]
+        described[name] = {
+            "sources": len(part.sources),
+            "targets": len(part.targets),
+            "rankers": {ranker: measures["weighted_kendall"] for ranker, measures in summaries.items()},
+        }
+    return described

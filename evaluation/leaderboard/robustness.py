@@ -13,7 +13,7 @@ from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, Setting
 from headstart.evaluation.runs import known_until
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.aggregates import jackknife_interval
-from headstart.metrics.ranking.outcomes import MeanAgreement, agreement_vectors
+from headstart.metrics.ranking.outcomes import agreement_vectors, group_agreements
 from headstart.metrics.sample_efficiency.curves import first_streaks, is_open, required_correct
 from headstart.metrics.sample_efficiency.scores import finite, restricted
 
@@ -179,9 +179,9 @@ def _agreements(vectors: Floats, defined: Flags, groups: Indices, count: int) ->
     """Return the mean agreement within each of so many groups, NaN without a pair, and the number of pairs."""
     sums = np.zeros((count, vectors.shape[1]))
     np.add.at(sums, groups, vectors)
-    agreement = MeanAgreement()
-    means = agreement.add(sums, np.bincount(groups, weights=defined, minlength=count).astype(np.int64))
-    return means, agreement.pairs
+    members = np.bincount(groups, weights=defined, minlength=count).astype(np.int64)
+    means, pairs = group_agreements(sums, members)
+    return means, int(pairs.sum())
 
 
 def _mean(means: Floats) -> float | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from headstart.metrics import arrays as array_module
-from headstart.metrics import transferability
 from headstart.metrics.arrays import Array, Flags, Floats
 from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
-from headstart.output.files import replacing
+from headstart.modules.running_code import suite_digest
+from headstart.output.files import digest_file, replacing
 from headstart.output.progress import Progress, track
 from headstart.output.tables import format_with_error
 from headstart.store.json_digest import digest_of, read_sealed, sealed
@@ -100,7 +99,7 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
     classes = len(np.unique(inputs.labels))
 
     def score(name: str, kept: Flags, remaining: Inputs) -> Score:
-        return compare_with_bound(score_one(partial(scorers[name], kept), remaining), metrics[name], classes)
+        return _score_one(partial(scorers[name], kept), remaining, metrics[name].bound(classes))
 
     scores = {}
     for name in metrics:
@@ -180,7 +179,7 @@ def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: 
     for classes in track(targets, "metrics", "targets"):
         inputs, by_name = whole.subset(np.isin(whole.labels, classes)), {}
         for name, metric in metrics.items():
-            score = compare_with_bound(score_one(metric.evaluate, inputs), metric, len(classes))
+            score = _score_one(metric.evaluate, inputs, metric.bound(len(classes)))
             if score.value is not None and not metric.higher_is_better:
                 score = replace(score, value=-score.value)
             by_name[name] = score
@@ -188,10 +187,13 @@ def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: 
     return scores
 
 
-def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inputs: Inputs) -> Score:
+def _score_one(
+    compute: Callable[[Inputs], float | Floats | Sequence[float]], inputs: Inputs, bound: float | None
+) -> Score:
     """Compute one score, its terms, or the scores of several random starts.
 
-    An error, or a value that is not finite, leaves a score without a value.
+    An error, or a value that is not finite, leaves a score without a value. A score that is the bound up to rounding
+    errors is marked.
     """
     start, value, reason = time.perf_counter(), None, ""
     try:
@@ -202,16 +204,12 @@ def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inp
 
     if value is None or not np.isfinite(value).all():
         return Score(None, seconds, reason or f"the score is {value}")
-    if isinstance(value, np.ndarray):
-        return Score(float(value.mean()), seconds, starts=tuple(value.tolist()))
-    return Score(None, seconds, terms=tuple(value)) if isinstance(value, Sequence) else Score(value, seconds)
-
-
-def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
-    """Mark a score that is the highest possible on a target of so many classes, up to rounding errors."""
-    if score.value is None or metric.bound is None:
-        return score
-    return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
+    if isinstance(value, Sequence):
+        return Score(None, seconds, terms=tuple(value))
+    starts = tuple(value.tolist()) if isinstance(value, np.ndarray) else ()
+    mean = float(np.mean(value)) if starts else float(value)
+    at_bound = bound is not None and math.isclose(mean, bound, rel_tol=SAME, abs_tol=SAME)
+    return Score(mean, seconds, starts=starts, at_bound=at_bound)
 
 
 class StoredScores:
@@ -236,7 +234,7 @@ class StoredScores:
                 "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
                 "facts": asdict(inputs.facts),
                 "seed": inputs.seed,
-                "code": code_digest(),
+                "code": [suite_digest(), digest_file(Path(__file__))],
                 "versions": {name: metadata.version(name) for name in PACKAGES},
             }
         )
@@ -257,14 +255,6 @@ class StoredScores:
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(self.file) as partial_file:
                     partial_file.write_text(json.dumps(sealed(document, {})))
-
-
-@cache
-def code_digest() -> str:
-    """Return the digest of the code that scores depend on."""
-    files = [Path(str(array_module.__file__)), Path(__file__)]
-    files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _digest(array: Array) -> str:

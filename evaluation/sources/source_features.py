@@ -1,23 +1,32 @@
-"""Features of a target's photos by a source model, and from the same pass the probabilities of its head."""
+"""Features of a target's photos, or of pixels sampled from them, by a source model, with the logits of its head."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.contract.schema import ModelEntry
+from headstart.datamodules.photos.picture_decoding import formats
+from headstart.datamodules.row_request import ComputeSettings, NetworkSettings, RowRequest, require_readable
+from headstart.datamodules.rows import find, label_maps
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed, prefix_extraction
 from headstart.evaluation.sources.scores import Metrics
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.left_out import divide, divide_groups
+from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError
-from headstart.store.feature_table import StoredRows
+from headstart.store.feature_table import TABLES, FeatureTable, StoredRows, pack
+from headstart.store.json_digest import digest_of
+
+# Increase this whenever the same settings result in other pixels or features of pixels.
+PIXELS_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -77,15 +86,79 @@ def source_features(job: Job, target: Target, stored: StoredRows | None = None) 
         UserError: The model cannot be loaded or run, or a photo cannot be decoded. The message names the target, or an
             option of the extraction.
     """
-    with prefix_target(target.name):
+    with _prefix_target(target.name):
         table = stored or embed(job)
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
     return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], target.photos.labels)
 
 
+def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> SourceFeatures:
+    """Compute the features of sampled pixels by a source model, running its network unless the sample is stored.
+
+    Args:
+        job: The embeddings to compute, by a network with features of every pixel.
+        target: The target, whose photos have label maps.
+        per_photo: Pixels of a photo, at most.
+        seed: Seed of the sample.
+
+    Returns:
+        Features, logits and labels of the pixels, in the order of the photos.
+
+    Raises:
+        UserError: The model cannot be loaded or run, or a photo or label map cannot be decoded. The message names the
+            target, or an option of the extraction.
+    """
+    network, options = job.network, job.options
+    preprocessing, maps = network.preprocessing, target.photos.maps
+    assert preprocessing is not None
+    assert maps is not None
+
+    resources = ComputeSettings(options.cache, f"photos of {target.name}", options.num_workers)
+    settings = NetworkSettings(options.precision, device=options.device)
+    key = {
+        "pixels": PIXELS_VERSION,
+        "target": target.fingerprint,
+        "per_photo": per_photo,
+        "seed": seed,
+        "network": network.identity,
+        "preprocessing": asdict(preprocessing),
+        "decoding": [target.photos.decoding, maps.decoding, sorted(formats())],
+        "policy": settings.identity(preprocessing.crop),
+        **{package: version(package) for package in ("numpy", "torch", "torchvision", "pillow")},
+    }
+
+    table, sample = FeatureTable(resources.cache / TABLES, key), pack([digest_of({"sample": seed})])
+    with _prefix_target(target.name):
+        stored_rows = table.find(sample)
+        if len(stored_rows.missing):
+            # This imports torch, which a stored sample does not need.
+            from headstart.evaluation.sources.sampled_pixels import compute_pixels
+
+            photos = require_readable(target.photos, find(RowRequest(target.photos, preprocessing), resources))
+            classes = np.asarray(require_readable(maps, label_maps(preprocessing, maps, resources)).rows)
+            if (classes == NO_CLASS).all():
+                raise UserError("no pixel of its label maps has a class")
+
+            title = f"pixels of {target.name}"
+            arguments = (network, photos.rows, classes, settings, per_photo, seed, title)
+            table.compute_once(sample, lambda: (*compute_pixels(*arguments), {}))
+            stored_rows = table.find(sample)
+        stored = stored_rows.gather()
+
+    [rows], width = np.asarray(stored.rows), stored.notes["width"]
+    logits = rows[:, width:-2]
+    return SourceFeatures(
+        rows[:, :width],
+        logits if logits.shape[1] else None,
+        stored.notes["weights"],
+        rows[:, -2].astype(np.int64),
+        rows[:, -1].astype(np.int64),
+    )
+
+
 @contextmanager
-def prefix_target(target: str) -> Iterator[None]:
+def _prefix_target(target: str) -> Iterator[None]:
     """Prefix errors with their option of the extraction, or with the target."""
     try:
         with prefix_extraction():

@@ -17,11 +17,16 @@ from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.engines.options import EngineOptions
 from headstart.evaluation.embeddings import Job, embed_all, networks_of
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, find_metrics
-from headstart.evaluation.sources.pixel_features import pixel_features
 from headstart.evaluation.sources.results import RankedSources, describe_ranking
 from headstart.evaluation.sources.scores import Metrics, Score, StoredScores, compare_sources, score_source
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
-from headstart.evaluation.sources.source_features import SourceFeatures, source_facts, source_features, source_job
+from headstart.evaluation.sources.source_features import (
+    SourceFeatures,
+    pixel_features,
+    source_facts,
+    source_features,
+    source_job,
+)
 from headstart.evaluation.sources.source_ranking import print_source_ranking, source_report
 from headstart.evaluation.sources.targets import Split, Target, read_target
 from headstart.metrics.transferability.baselines import SourceFacts

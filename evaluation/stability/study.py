@@ -1,23 +1,22 @@
 """The experiments of a stability study, in blocks of source pools, and the standard errors of drawing these."""
 
-from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from headstart.contract.tables.table import TransferTable
+from headstart.evaluation.estimates import mean_over_targets
 from headstart.metrics.arrays import Flags, Floats, Indices
+from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.ranking.outcomes import (
-    AgreementsByTarget,
-    Batch,
-    MeanAgreement,
+    Agreements,
     Ties,
     Wins,
     agreement_vectors,
+    agreements_across,
     group_agreements,
-    over_pools,
 )
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
@@ -40,37 +39,65 @@ COMPONENTS = ("target", "measure", "pool")
 
 @dataclass
 class Study:
-    """Summary of the outcomes of all experiments; t targets, e measures, m metrics.
+    """Summary of the outcomes of all experiments; b batches, t targets, e measures, m metrics.
 
     Experiments are added in blocks of pools, so that memory does not grow with their number.
 
     Attributes:
         table: Scores and performances.
         pools: The pools.
-        batches: Sums over the experiments of each batch of pools; one batch if all pools are studied.
         shown: Outcomes of a random sample of the pools, for the figure, `[shown, t, e, m]`; NaN where a target is in
             the pool.
-        by_target: The share of each target in it if the measure or the pool varies. The agreement without each target
-            if the target varies.
+        wins: Experiments that each metric wins.
+        vectors: Sums of the agreement vectors of each batch, `[b, t, e, m (m - 1) / 2]`.
+        defined: Experiments with an outcome, `[b, t, e]`.
+        by_batch: Agreement of experiments with the same pool that differ in the target or the measure alone.
+        by_target: The share of each target in the agreement if the measure or the pool varies. The agreement without
+            each target if the target varies.
         used: Pools that each target uses, `[t]`.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
-        wins: Experiments that each metric wins.
-        setup_stability: Agreement of experiments that differ in one of `COMPONENTS` alone.
     """
 
     table: TransferTable
     pools: Pools
-    batches: list[Batch]
     shown: Floats
-    by_target: dict[str, AgreementsByTarget]
+    wins: Wins
+    vectors: Floats
+    defined: NDArray[np.int64]
+    by_batch: dict[str, Agreements]
+    by_target: dict[str, Agreements]
     used: Indices
     experiments: int = 0
     undefined: int = 0
-    wins: Wins = field(init=False)
-    setup_stability: dict[str, MeanAgreement] = field(
-        default_factory=lambda: {name: MeanAgreement() for name in COMPONENTS}
-    )
+
+    @classmethod
+    def empty(cls, table: TransferTable, pools: Pools, shown: int) -> "Study":
+        """Return a study to which no experiments have been added.
+
+        Args:
+            table: Scores and performances.
+            pools: The pools.
+            shown: Number of pools for the figure.
+        """
+        targets, measures, metrics = len(table.targets), len(MEASURES), len(table.metrics)
+        groups = pools.batches, targets, measures
+        return cls(
+            table,
+            pools,
+            np.empty((shown, targets, measures, metrics)),
+            Wins.zeros(*groups, metrics),
+            np.zeros((*groups, metrics * (metrics - 1) // 2)),
+            np.zeros(groups, dtype=np.int64),
+            {name: Agreements.zeros(pools.batches) for name in ("target", "measure")},
+            {name: Agreements.zeros(targets) for name in COMPONENTS},
+            np.zeros(targets, dtype=np.int64),
+        )
+
+    @property
+    def setup_stability(self) -> dict[str, Agreements]:
+        """Agreement of experiments that differ in one of `COMPONENTS` alone."""
+        return {**self.by_batch, "pool": self.by_target["pool"]}
 
     def setup_stability_without(self) -> dict[str, Floats]:
         """Return the setup stability with the experiments of each target left out, `[t]`, NaN where it is undefined."""
@@ -78,6 +105,25 @@ class Study:
             name: agreements.means() if name == "target" else agreements.means_without()
             for name, agreements in self.by_target.items()
         }
+
+    def agreement_over_pools(self, left_out: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
+        """Estimate the mean agreement of experiments that differ in the pool alone.
+
+        Args:
+            left_out: Index of a batch to leave out.
+
+        Returns:
+            Means by target and measure, `[t, e]`, NaN where there is no pair, and the number of pairs, `[t, e]`.
+        """
+        if not self.pools.drawn:
+            [vectors], [defined] = self.vectors, self.defined
+            return group_agreements(vectors, defined)
+        kept = np.arange(self.pools.batches) != left_out
+        vectors, defined = self.vectors[kept], self.defined[kept]
+        # The same share of all pools has an outcome as of the drawn ones. The correction vanishes long before 10^18.
+        studied = self.pools.count * len(defined) / self.pools.batches
+        population = min(self.pools.all, 10**18) * (defined.sum(axis=0) / studied)
+        return agreements_across(vectors, defined, population)
 
 
 def run_study(table: TransferTable, pools: Pools) -> Study:
@@ -90,19 +136,8 @@ def run_study(table: TransferTable, pools: Pools) -> Study:
     Returns:
         Setup stability, wins and a sample of the outcomes.
     """
-    groups = len(table.targets), len(MEASURES)
-    metrics = len(table.metrics)
     sample = np.sort(np.random.default_rng(0).choice(pools.count, min(pools.count, SHOWN), replace=False))
-    study = Study(
-        table,
-        pools,
-        [Batch.zeros(*groups, metrics) for _ in range(pools.batches)],
-        shown=np.empty((len(sample), *groups, metrics)),
-        by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
-        used=np.zeros(len(table.targets), dtype=np.int64),
-    )
-
-    start = 0
+    study, start = Study.empty(table, pools, len(sample)), 0
     # Threads do not pay for products of this size.
     with threadpool_limits(1), Progress("study", pools.count, "pools") as progress:
         for block, batch_of in pools.blocks(_block_size(table)):
@@ -114,7 +149,7 @@ def run_study(table: TransferTable, pools: Pools) -> Study:
             start += len(block)
             progress.show(start)
 
-    _summarize(study)
+    study.by_target["pool"].add(*study.agreement_over_pools())
     return study
 
 
@@ -134,30 +169,20 @@ def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -
     study.undefined += experiments - int(defined.sum())
 
     # Experiments that differ in the target alone, with all targets and without each.
-    over_targets, count = vectors.sum(axis=1, keepdims=True), defined.sum(axis=1, keepdims=True)
-    without = group_agreements(over_targets - vectors, count - defined)
-    study.by_target["target"].add(without.swapaxes(0, 1).reshape(len(study.table.targets), -1))
-    means = group_agreements(vectors.sum(axis=2), defined.sum(axis=2))
-    study.by_target["measure"].add(means.T)
+    over_targets, count = vectors.sum(axis=1), defined.sum(axis=1)
+    of_targets, target_pairs = group_agreements(over_targets, count)
+    left_out, pairs = group_agreements(over_targets[:, None] - vectors, count[:, None] - defined)
+    study.by_target["target"].add(left_out.swapaxes(0, 1).reshape(len(study.table.targets), -1), pairs)
+    of_measures, measure_pairs = group_agreements(vectors.sum(axis=2), defined.sum(axis=2))
+    study.by_target["measure"].add(of_measures.T, measure_pairs)
 
     for index in np.unique(batch_of):
         rows = slice(*np.searchsorted(batch_of, (index, index + 1)))
-        study.batches[index].add(outcomes[rows], TIED, vectors[rows], defined[rows])
-
-
-def _summarize(study: Study) -> None:
-    """Join the batches; experiments that differ in the pool alone come from all of them."""
-    study.wins = reduce(add, (batch.wins for batch in study.batches))
-    for name in ("target", "measure"):
-        study.setup_stability[name] = reduce(add, (batch.agreements[name] for batch in study.batches))
-
-    if study.pools.drawn:
-        means, pairs = over_pools(study.batches, study.pools)
-        study.setup_stability["pool"].add_means(means, pairs)
-    else:
-        [batch] = study.batches
-        means = study.setup_stability["pool"].add(batch.vectors, batch.defined)
-    study.by_target["pool"].add(means)
+        study.wins.add(index, outcomes[rows], TIED)
+        study.vectors[index] += vectors[rows].sum(axis=0)
+        study.defined[index] += defined[rows].sum(axis=0)
+        study.by_batch["target"].add(of_targets[rows].ravel(), target_pairs[rows], index)
+        study.by_batch["measure"].add(of_measures[rows].ravel(), measure_pairs[rows], index)
 
 
 def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
@@ -195,36 +220,20 @@ def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
     return outcomes, used
 
 
-def standard_error(without: Floats) -> Floats:
-    """Compute the standard error `[...]` of estimates from those without each batch of pools, `[batches, ...]`.
-
-    It is that of drawing pools, by the jackknife over the batches. Source: Bradley Efron and Charles Stein, "The
-    Jackknife Estimate of Variance", Annals of Statistics, 1981, section 2.
-    """
-    return np.asarray(np.std(without, axis=0) * (len(without) - 1) ** 0.5)
-
-
 def setup_stability_errors(study: Study) -> dict[str, float]:
-    """Compute the standard error of the setup stability by component; NaN if all pools are studied."""
-    without = without_batches(study)
-    return {name: float(standard_error(without[name])) for name in COMPONENTS}
+    """Compute the standard error of drawing pools of the setup stability by component; NaN if all are studied."""
+    return {name: float(jackknife_error(without)) for name, without in without_batches(study).items()}
 
 
 def without_batches(study: Study) -> dict[str, Floats]:
     """Compute the setup stability without each batch by component, `[batches]`; NaN where it is undefined."""
-    batches = study.batches
-    without: dict[str, list[float | None]] = {name: [] for name in COMPONENTS}
-    for left_out in range(len(batches)):
-        others = batches[:left_out] + batches[left_out + 1 :]
-        pooled = MeanAgreement()
-        if others:
-            pooled.add_means(*over_pools(others, study.pools))
-        without["pool"].append(pooled.mean)
-        for name in ("target", "measure"):
-            without[name].append(reduce(add, (batch.agreements[name] for batch in others), MeanAgreement()).mean)
-    return {name: np.array(means, dtype=np.float64) for name, means in without.items()}
+    without = {name: agreements.means_without() for name, agreements in study.by_batch.items()}
+    if not study.pools.drawn:
+        return {**without, "pool": np.array([np.nan])}
+    over_pools = [study.agreement_over_pools(left_out)[0] for left_out in range(study.pools.batches)]
+    return {**without, "pool": mean_over_targets(np.reshape(over_pools, (study.pools.batches, -1)))}
 
 
 def win_rate_errors(study: Study, ties: Ties) -> Floats:
     """Compute the standard errors of the win rates `[m, e + 1]` in percentage points; NaN if all pools are studied."""
-    return standard_error(np.stack([(study.wins - batch.wins).percent(ties) for batch in study.batches]))
+    return jackknife_error(np.moveaxis(study.wins.percent_without_each(ties, "batch"), 0, -1))

@@ -11,11 +11,10 @@ from headstart.evaluation.estimates import few_targets
 from headstart.evaluation.stability.study import (
     Study,
     setup_stability_errors,
-    standard_error,
     win_rate_errors,
     without_batches,
 )
-from headstart.metrics.ranking.aggregates import jackknife_values
+from headstart.metrics.ranking.aggregates import jackknife_error, jackknife_values
 from headstart.metrics.ranking.outcomes import Ties, round_to_100
 from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
@@ -85,28 +84,37 @@ def moves_most(study: Study) -> dict[str, Any] | None:
         "difference": difference,
         "ci95": finite_ends(mean_interval(values, -2.0, 2.0)),
         "p_value": p_value(values) if np.isfinite(values).all() else None,
-        "standard_error": finite(float(standard_error(drawn[second] - drawn[first]))),
+        "standard_error": finite(float(jackknife_error(drawn[second] - drawn[first]))),
         "unless_without": [study.table.targets[i] for i in changed],
     }
 
 
-def moves_most_in_words(study: Study) -> list[str]:
-    """Return a sentence that names the component that changes the outcome most; none if fewer than two are defined."""
-    result = moves_most(study)
-    if result is None:
+def moves_most_in_words(most: Mapping[str, Any] | None, agreements: Rows) -> list[str]:
+    """Return a sentence that names the component that changes the outcome most; none if fewer than two are defined.
+
+    Args:
+        most: As `moves_most` returns it.
+        agreements: Rows of `setup_stability_rows`.
+    """
+    if most is None:
         return []
-    first = result["component"]
-    mean = study.setup_stability[first].mean
-    error = setup_stability_errors(study)[first]
-    agreement = with_error(format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f"), error)
-    less = with_error(format_estimate(result["difference"], result["ci95"], ".2f"), result["standard_error"])
-    is_unsure = result["p_value"] is None or result["p_value"] > LEVEL
+    first = most["component"]
+    agreement = next(_agreement(row) for row in agreements if row["varying"] == first)
+    less = with_error(format_estimate(most["difference"], most["ci95"], ".2f"), most["standard_error"])
+    is_unsure = most["p_value"] is None or most["p_value"] > LEVEL
     unsure = ", which is not a significant difference" if is_unsure else ""
-    unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
+    unless = f", unless {' or '.join(most['unless_without'])} is left out" if most["unless_without"] else ""
     return [
         f"The {first} changes the outcome most{unless}. Two experiments that differ only in it agree by {agreement}. "
-        f"This is {less} less than for two that differ only in the {result['next']}{unsure}."
+        f"This is {less} less than for two that differ only in the {most['next']}{unsure}."
     ]
+
+
+def _agreement(row: Mapping[str, Any]) -> str:
+    """Format the setup stability of a row, with its interval and the standard error of drawing pools."""
+    mean = row["setup_stability"]
+    estimate = "undefined" if mean is None else format_estimate(mean, [row["ci95_low"], row["ci95_high"]], ".2f")
+    return with_error(estimate, row["standard_error"])
 
 
 def setup_stability_rows(study: Study) -> Rows:
@@ -115,7 +123,7 @@ def setup_stability_rows(study: Study) -> Rows:
     rows = []
     for name, agreement in study.setup_stability.items():
         ends = *setup_stability_interval(study, name), without[name].min(), without[name].max()
-        numbers = [agreement.mean, *map(finite, (*ends, errors[name])), agreement.groups, agreement.pairs]
+        numbers = [agreement.mean, *map(finite, (*ends, errors[name])), int(agreement.groups.sum()), agreement.pairs]
         rows.append(dict(zip(SETUP_COLUMNS, [name, *numbers, study.pools.all_in_json, study.pools.drawn], strict=True)))
     return rows
 
@@ -128,7 +136,7 @@ def win_rate_rows(study: Study) -> Rows:
     """
     rows = []
     for kind in TIES:
-        percent, left_out = study.wins.percent(kind), study.wins.percent_without_each(kind)
+        percent, left_out = study.wins.percent(kind), study.wins.percent_without_each(kind, "target")
         values = percent, left_out.min(axis=0), left_out.max(axis=0), win_rate_errors(study, kind)
         for column, name in enumerate(RATED):
             rates = percent[:, column]
@@ -210,13 +218,10 @@ def print_study(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> None
     drawn = "; ±: standard error of drawing pools" if study.pools.drawn else ""
     cells = [["varying", "setup stability", "groups", "pairs"]]
     for row in agreements:
-        mean, ends = row["setup_stability"], [row["ci95_low"], row["ci95_high"]]
-        estimate = "undefined" if mean is None else format_estimate(mean, ends, ".2f")
-        counts = [f"{row[key]:,}" for key in ("groups", "pairs")]
-        cells.append([row["varying"], with_error(estimate, row["standard_error"]), *counts])
+        cells.append([row["varying"], _agreement(row), *(f"{row[key]:,}" for key in ("groups", "pairs"))])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
     print_table(title, cells, f"in brackets: 95 % interval by the jackknife over targets{drawn}")
-    print_lines([*moves_most_in_words(study), *few_targets(len(table.targets))])
+    print_lines([*moves_most_in_words(moves_most(study), agreements), *few_targets(len(table.targets))])
 
     def estimated(row: Mapping[str, Any]) -> str:
         return with_error(format_estimate(row["percent"], _ends(row), ".1f"), row["standard_error"], ".2f")

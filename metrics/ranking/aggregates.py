@@ -61,6 +61,23 @@ def jackknife_values(value: float, without: Floats) -> Floats:
     return np.asarray(value - (len(without) - 1) * (without - without.mean()))
 
 
+def jackknife_error(without: Floats) -> Floats:
+    """Estimate the standard error of estimates from those with each part of the data left out, `[...]`.
+
+    It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. For scores,
+    sampling with replacement would be worse: on few samples, a repeated sample is easy to predict and raises the score.
+    `benchmarks/coverage/scores.py` measures both.
+
+    Source: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of Statistics, 1981, section
+    2. For groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of
+    Official Statistics, 2001.
+
+    Args:
+        without: `[..., parts]`, two parts at least; NaN or 0 with one.
+    """
+    return np.asarray(np.std(without, axis=-1) * (without.shape[-1] - 1) ** 0.5)
+
+
 def jackknife_interval(value: float, without: Floats, level: float = LEVEL) -> tuple[float, float]:
     """Compute the t interval of an estimate by the jackknife: lower and upper end.
 

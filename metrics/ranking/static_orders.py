@@ -1,9 +1,9 @@
 """Orders of sources that are independent of the target, and the agreement of metrics beyond them."""
 
 import math
-from itertools import combinations_with_replacement
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from headstart.metrics.arrays import Flags, Floats
@@ -110,10 +110,9 @@ def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> fl
 def mean_spearman(performances: Floats, known: Flags) -> float:
     """Correlate the rankings of the sources on two targets by Spearman's rho, and average over all pairs of targets.
 
-    A pair of targets is compared on the sources that count on both. Vectors u of ranks, scaled to norm 1, are summed
-    instead of looping over pairs: the sum over all pairs is (|sum u|^2 - N) / 2. Without ties, Kendall's W of t
-    rankings is (1 + (t - 1) rho) / t with this mean (M. G. Kendall and B. Babington Smith, "The problem of m rankings",
-    Annals of Mathematical Statistics, 1939).
+    A pair of targets is compared on the sources that count on both. Without ties, Kendall's W of t rankings is (1 + (t
+    - 1) rho) / t with this mean (M. G. Kendall and B. Babington Smith, "The problem of m rankings", Annals of
+    Mathematical Statistics, 1939).
 
     Args:
         performances: Performance of each source, `[n, t]`.
@@ -122,23 +121,6 @@ def mean_spearman(performances: Floats, known: Flags) -> float:
     Returns:
         The mean over the pairs of targets on which neither ranking is constant; NaN where there is none.
     """
-    total, pairs = 0.0, 0
-    kinds, kind = np.unique(known, axis=1, return_inverse=True)
-    for one, other in combinations_with_replacement(range(kinds.shape[1]), 2):
-        both = kinds[:, one] & kinds[:, other]
-        first, second = (_directions(performances[both][:, kind == group]) for group in (one, other))
-        if one == other:
-            total += (float((first.sum(axis=1) ** 2).sum()) - first.shape[1]) / 2
-            pairs += first.shape[1] * (first.shape[1] - 1) // 2
-        else:
-            total += float(first.sum(axis=1) @ second.sum(axis=1))
-            pairs += first.shape[1] * second.shape[1]
-    return total / pairs if pairs else math.nan
-
-
-def _directions(performances: Floats) -> Floats:
-    """Return the ranks on each target `[n, t]`, centred and of norm 1, without targets on which all are the same."""
-    ranks = performance_ranks(performances, np.ones(performances.shape, dtype=np.bool_))
-    ranks = ranks - ranks.mean(axis=0)
-    norms = np.sqrt((ranks**2).sum(axis=0))
-    return np.asarray(ranks[:, norms > 0] / norms[norms > 0])
+    correlations = pd.DataFrame(np.where(known, performances, np.nan)).corr("spearman").to_numpy()
+    pairs = correlations[np.triu_indices(len(correlations), 1)]
+    return float(pairs[np.isfinite(pairs)].mean()) if np.isfinite(pairs).any() else math.nan

@@ -1,30 +1,20 @@
 """The catalogue of transferability metrics, from which commands compute, rank, print and list them."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import yaml
 
 from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.transferability.baselines import num_classes, parameter_count, source_accuracy
-from headstart.metrics.transferability.etran import etran, etran_terms
-from headstart.metrics.transferability.gbc import gbc
-from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.knn import knn_accuracy
-from headstart.metrics.transferability.leep import leep, nce
-from headstart.metrics.transferability.linear_probe import linear_probe_accuracy, prepare_linear_probe
-from headstart.metrics.transferability.log_me import log_me
-from headstart.metrics.transferability.n_leep import n_leep, prepare_n_leep
-from headstart.metrics.transferability.ncti import ncti, ncti_terms
-from headstart.metrics.transferability.pactran import pactran
-from headstart.metrics.transferability.parc import parc, prepare_parc
-from headstart.metrics.transferability.sfda import sfda
-from headstart.metrics.transferability.trans_rate import trans_rate
 
+CATALOGUE = Path(__file__).with_name("catalogue.yaml")
 # Arguments of functions that are data; all others are options.
 ARGUMENTS = ("features", "labels", "probabilities", "seed")
 
@@ -42,14 +32,16 @@ class TransferabilityMetric:
         data: The attributes of `Inputs` that the function takes first. A metric of `probabilities` needs a source
             head; one of `facts` is the same for all targets.
         options: Options of the function, by name.
+        fixed: Arguments that are no options, because they make it another metric.
         higher_is_better: Whether a higher score means that the source transfers better. This is false for a baseline
             only, whose sign is reversed where targets are ranked.
         baseline: How the metric follows from the labels of the target alone, or from the source alone. It is then the
             same for all sources, or for all targets. It ranks none of them and does not count in mean ranks. Empty for
             a metric that depends on both.
         is_default: Whether the metric is computed where no metrics are named.
-        bound: Returns the highest score that features can reach on a target of so many classes. At it, a score says
-            neither which source is better nor how uncertain it is. None where there is no such score.
+        highest: The highest score that features can reach, or `classes - 1` where it depends on how many classes the
+            target has. At it, a score says neither which source is better nor how uncertain it is. None where there is
+            no such score.
         features_reach_bound: Whether enough features reach the bound, whatever the labels.
         combine: Returns the scores of the sources of a pool, `[..., sources]`. It takes the terms of each, and the
             terms that set the scale, by default the same, `[..., sources, terms]`. None where the score of a source
@@ -64,12 +56,13 @@ class TransferabilityMetric:
     title: str
     summary: str
     function: Callable[..., Any]
-    data: tuple[str, ...] = ("statistics",)
+    data: Sequence[str] = ("statistics",)
     options: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
     higher_is_better: bool = True
     baseline: str = ""
     is_default: bool = True
-    bound: Callable[[int], float] | None = None
+    highest: float | Literal["classes - 1"] | None = None
     features_reach_bound: bool = False
     combine: Callable[..., Floats] | None = None
     prepare: Callable[..., Callable[[Flags], float | Floats]] | None = None
@@ -78,7 +71,12 @@ class TransferabilityMetric:
     def defaults(self) -> dict[str, Any]:
         """The options that the function has, with their defaults."""
         parameters = inspect.signature(self.function).parameters
-        return {name: option.default for name, option in parameters.items() if name not in (*ARGUMENTS, *self.data)}
+        no_options = {*ARGUMENTS, *self.data, *self.fixed}
+        return {name: option.default for name, option in parameters.items() if name not in no_options}
+
+    def bound(self, classes: int) -> float | None:
+        """Return the highest score that features can reach on a target of so many classes; None if there is none."""
+        return classes - 1.0 if self.highest == "classes - 1" else self.highest
 
     def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
         """Compute the score of one source model on one target, or its terms."""
@@ -96,124 +94,20 @@ class TransferabilityMetric:
         """
         prepare = self.prepare
         if prepare is None:
-            return lambda _, remaining: self.function(*(getattr(remaining, name) for name in self.data), **self.options)
+            options = {**self.fixed, **self.options}
+            return lambda _, remaining: self.function(*(getattr(remaining, name) for name in self.data), **options)
         prepared = cache(lambda: prepare(inputs.statistics, seed=inputs.seed, **self.options))
         return lambda kept, _: prepared()(kept)
 
 
+def _read(entry: Mapping[str, Any]) -> TransferabilityMetric:
+    """Return a metric from its entry in the catalogue, with the functions that it names."""
+    values = dict(entry)
+    for name in {"function", "combine", "prepare"} & set(entry):
+        module, _, function = entry[name].partition(".")
+        values[name] = getattr(import_module(f"{__package__}.{module}"), function)
+    return TransferabilityMetric(**values)
+
+
 # By the names in options, tables and documents, in the order of reports.
-METRICS: dict[str, TransferabilityMetric] = {
-    "gbc": TransferabilityMetric(
-        "GBC", "overlap of the classes as Gaussians (Bhattacharyya), negative", gbc, bound=lambda classes: 0.0
-    ),
-    "leep": TransferabilityMetric(
-        "LEEP",
-        "log likelihood of the labels given the source head's predictions",
-        leep,
-        data=("probabilities", "labels"),
-        bound=lambda classes: 0.0,
-    ),
-    "n_leep": TransferabilityMetric(
-        "N-LEEP",
-        "LEEP with a mixture of Gaussians in place of the source head",
-        n_leep,
-        bound=lambda classes: 0.0,
-        prepare=prepare_n_leep,
-    ),
-    "log_me": TransferabilityMetric("LogME", "evidence of a linear model of the labels", log_me),
-    "h_score": TransferabilityMetric(
-        "H-score",
-        "spread between the classes relative to that of the features",
-        lambda statistics: h_score(statistics),
-        bound=lambda classes: classes - 1.0,
-        features_reach_bound=True,
-    ),
-    "h_score_shrunk": TransferabilityMetric(
-        "H-score (shrunk)",
-        "H-score with the covariance shrunk by Ledoit and Wolf's intensity",
-        lambda statistics: h_score(statistics, shrinkage=True),
-        bound=lambda classes: classes - 1.0,
-    ),
-    "nce": TransferabilityMetric(
-        "NCE",
-        "conditional entropy of the labels given the predicted source classes, negative",
-        lambda probabilities, labels: nce(probabilities.argmax(1), labels),
-        data=("probabilities", "labels"),
-        bound=lambda classes: 0.0,
-    ),
-    "trans_rate": TransferabilityMetric(
-        "TransRate", "coding rate of the features less that of the classes", trans_rate
-    ),
-    "knn": TransferabilityMetric(
-        "kNN",
-        "accuracy of the nearest neighbours by cosine, each sample left out in turn",
-        knn_accuracy,
-        bound=lambda classes: 1.0,
-    ),
-    "parc": TransferabilityMetric(
-        "PARC",
-        "rank correlation between distances of features and of labels",
-        parc,
-        bound=lambda classes: 1.0,
-        prepare=prepare_parc,
-    ),
-    "sfda": TransferabilityMetric(
-        "SFDA",
-        "probability of the labels by Fisher discriminants, features made harder to tell",
-        sfda,
-        bound=lambda classes: 1.0,
-        features_reach_bound=True,
-    ),
-    # The scores of these two change with the pool.
-    "etran": TransferabilityMetric(
-        "ETran",
-        "energy and probability of the labels by discriminants, scaled over the pool",
-        etran_terms,
-        is_default=False,
-        combine=etran,
-    ),
-    "ncti": TransferabilityMetric(
-        "NCTI",
-        "how near the features are to neural collapse, scaled over the pool",
-        ncti_terms,
-        is_default=False,
-        combine=ncti,
-    ),
-    "pactran": TransferabilityMetric(
-        "PACTran", "PAC-Bayesian bound on the error of logistic regression, negative", pactran, is_default=False
-    ),
-    # The other metrics are to stand in for it.
-    "linear_probe": TransferabilityMetric(
-        "linear probe",
-        "accuracy of logistic regression over five folds, the slow reference",
-        linear_probe_accuracy,
-        bound=lambda classes: 1.0,
-        prepare=prepare_linear_probe,
-        is_default=False,
-    ),
-    "num_classes": TransferabilityMetric(
-        "NumC",
-        "number of the target's classes, the baseline for targets",
-        num_classes,
-        data=("labels",),
-        higher_is_better=False,
-        baseline="counts the classes of the target",
-    ),
-    # These take facts that are not known of every source.
-    "source_accuracy": TransferabilityMetric(
-        "source accuracy",
-        "accuracy of the source on its own task, a baseline for sources",
-        source_accuracy,
-        data=("facts",),
-        baseline="is the accuracy of the source on its own task",
-        is_default=False,
-    ),
-    "parameters": TransferabilityMetric(
-        "parameters",
-        "number of the source's parameters, a baseline for sources",
-        parameter_count,
-        data=("facts",),
-        baseline="counts the parameters of the source",
-        is_default=False,
-    ),
-}
+METRICS = {name: _read(entry) for name, entry in yaml.safe_load(CATALOGUE.read_text(encoding="utf-8")).items()}

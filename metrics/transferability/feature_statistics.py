@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
 
+# The variants of a metric whose paper and released program differ.
+Variant = Literal["released", "published"]
 # By how much the squared mean may exceed the squared spread in a Gram matrix, whose eigenvalues lose as many digits.
 MEAN_SHARE = 100
 # Numbers up to which sums by class are one call.

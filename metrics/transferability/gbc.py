@@ -4,9 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, check_integer, like, namespace
+from headstart.metrics.arrays import Array, check_choice, check_integer, like, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.variants import check_choice
 
 Covariance = Literal["spherical", "diagonal"]
 Variant = Literal["textbook", "released"]

@@ -87,3 +87,8 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     marginal = np.bincount(source)
     entropy = float((marginal * np.log(marginal)).sum() - (joint * np.log(joint)).sum()) / len(source)
     return 0.0 - max(entropy, 0.0)
+
+
+def nce_of_probabilities(probabilities: Array, labels: Array) -> float:
+    """Compute `nce` of the classes that the source model predicts, those of the highest probabilities."""
+    return nce(probabilities.argmax(1), labels)

@@ -5,6 +5,7 @@ import scipy  # imports its parts on first use
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.sample_efficiency.scores import holm
 from headstart.metrics.transferability.linear_probe import sample_folds
 
@@ -58,25 +59,6 @@ def divide_groups(groups: NDArray[np.int64], labels: NDArray[np.int64], parts: i
     return part_of
 
 
-def standard_error(left_out: Floats) -> Floats:
-    """Estimate the standard error of scores from those with each part of the samples left out.
-
-    It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. Sampling with
-    replacement would be worse: on few samples, a repeated sample is easy to predict and raises the score.
-    `benchmarks/coverage/scores.py` measures both.
-
-    Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, equation
-    11.5. For groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of
-    Official Statistics, 2001.
-
-    Args:
-        left_out: `[..., parts]`, two parts at least.
-    """
-    parts = left_out.shape[-1]
-    deviations = left_out - left_out.mean(-1, keepdims=True)
-    return np.asarray(np.sqrt((parts - 1) / parts * (deviations**2).sum(-1)))
-
-
 def error_of_start(starts: Floats) -> Floats:
     """Estimate the standard error of the mean of the scores of several random starts, 0 where there are none.
 
@@ -117,7 +99,7 @@ def interval(score: float, left_out: Floats, starts: Floats = NO_STARTS) -> tupl
         left_out: With each part left out, `[parts]`.
         starts: Of each start on all samples, `[starts]`; none by default.
     """
-    errors = np.array([standard_error(left_out), error_of_start(starts)])
+    errors = np.array([jackknife_error(left_out), error_of_start(starts)])
     error, freedom = add_errors(errors, np.array([len(left_out) - 1, max(len(starts) - 1, 1)]))
     half = float(scipy.special.stdtrit(freedom, (1 + LEVEL) / 2) * error)
     return score - half, score + half
@@ -140,7 +122,7 @@ def significant_differences(scores: Floats, left_out: Floats, starts: Floats = N
     first, second = np.triu_indices(len(scores), 1)
     differences = scores[first] - scores[second]
     of_start = np.broadcast_to(error_of_start(starts), len(scores))
-    terms = [standard_error(left_out[first] - left_out[second]), of_start[first], of_start[second]]
+    terms = [jackknife_error(left_out[first] - left_out[second]), of_start[first], of_start[second]]
     more = max(starts.shape[-1] - 1, 1)
     errors, freedom = add_errors(np.stack(terms, -1), np.array([left_out.shape[1] - 1, more, more]))
 

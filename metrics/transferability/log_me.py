@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.variants import Variant, check_choice
+from headstart.metrics.arrays import Array, check_choice, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 
 # Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
 TOLERANCE = 1e-8

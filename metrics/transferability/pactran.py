@@ -5,11 +5,10 @@ from numbers import Real
 
 import numpy as np
 
-from headstart.metrics.arrays import Array
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
+from headstart.metrics.arrays import Array, check_choice
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 from headstart.metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
 from headstart.metrics.transferability.linear_probe import fit_logistic
-from headstart.metrics.transferability.variants import Variant, check_choice
 
 # Two of the grid that the paper searches.
 PENALTY_SHARE = 1.0

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
-from headstart.metrics.transferability.variants import Variant, check_choice
+from headstart.metrics.arrays import Array, Flags, Floats, check_choice, check_integer, like, namespace, to_host
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 
 # Pairs, which are ranked, grow with the square of the samples.
 PROBES = 2000

@@ -36,7 +36,7 @@ def make_table(
     """Build a table of scores `[m, n, t]` and performances `[n, t]`; by default its names are m0, s0, t0 and so on."""
     kinds = zip(("metrics", "sources", "targets"), scores.shape, strict=True)
     metrics, sources, targets = (names.get(kind) or number(kind[0], count) for kind, count in kinds)
-    return TransferTable.complete(metrics, sources, targets, scores, performances, own)
+    return TransferTable.of_arrays(metrics, sources, targets, scores, performances, own)
 
 
 def scaled_table(targets: Sequence[str], scores: Mapping[str, NDArray[np.float64]]) -> TransferTable:

@@ -12,7 +12,7 @@ from PIL import Image
 from scipy import stats
 
 from headstart import evaluate
-from headstart.evaluation.audit import findings
+from headstart.evaluation.audit import audit as command
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.score_tables import TARGETS, make_table, rising_table, write_table
@@ -97,7 +97,7 @@ def test_metrics_and_baselines_rank_and_models_are_left_out(
 
 @pytest.mark.slow
 def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "MOST_LEFT_OUT", 30_000)
+    monkeypatch.setattr(command, "MOST_LEFT_OUT", 30_000)
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
     write_table(tmp_path / "table.csv", make_table(np.empty((0, 20_000, 2)), performances))
     document = run(tmp_path / "table.csv", tmp_path / "out")

@@ -11,8 +11,7 @@ from headstart.contract.schema import ModelEntry
 from headstart.datamodules import DrawnScenes
 from headstart.evaluation.embeddings import Extraction
 from headstart.evaluation.sources import sampled_pixels
-from headstart.evaluation.sources.pixel_features import pixel_features
-from headstart.evaluation.sources.source_features import SourceFeatures, source_job
+from headstart.evaluation.sources.source_features import SourceFeatures, pixel_features, source_job
 from headstart.evaluation.sources.targets import Target, read_target
 from headstart.metrics.transferability.pixel_sampling import sample_pixels
 from headstart.modules.networks.backbone import build_backbone

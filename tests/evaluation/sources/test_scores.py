@@ -17,9 +17,9 @@ from headstart.evaluation.sources.results import find_certainty
 from headstart.evaluation.sources.scores import Score, StoredScores, compare_sources, score_source, score_targets
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.discriminant_metrics import ncti, ncti_terms
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import divide, interval
-from headstart.metrics.transferability.ncti import ncti, ncti_terms
 from headstart.tests.evaluation.sources.conftest import LABELS, score_pool
 
 COMPARED = {name: METRICS[name] for name in ("h_score", "ncti")}

@@ -20,7 +20,7 @@ from headstart.evaluation.sources.source_features import SourceFeatures, source_
 from headstart.evaluation.sources.targets import Target, read_target
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
-from headstart.metrics.transferability.etran import etran
+from headstart.metrics.transferability.discriminant_metrics import etran
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.modules.networks.build import build
 from headstart.modules.networks.normalization import Normalization

@@ -6,8 +6,13 @@ from scipy import stats
 
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import run_study
-from headstart.evaluation.stability.study_tables import moves_most, moves_most_in_words, setup_stability_interval
-from headstart.metrics.ranking.outcomes import AgreementsByTarget, MeanAgreement
+from headstart.evaluation.stability.study_tables import (
+    moves_most,
+    moves_most_in_words,
+    setup_stability_interval,
+    setup_stability_rows,
+)
+from headstart.metrics.ranking.outcomes import Agreements
 from headstart.metrics.ranking.pools import Pools
 from headstart.tests.material import score_tables
 
@@ -35,7 +40,7 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     assert comparison["p_value"] == pytest.approx(2 * stats.t.sf(0.5 / (half / stats.t.ppf(0.975, 7)), 7))
     assert setup_stability_interval(study, "target") == pytest.approx((1 / 2 - half, 1))
     assert np.isnan(setup_stability_interval(study, "pool")).all(), "the same without any target"
-    [words] = moves_most_in_words(study)
+    [words] = moves_most_in_words(comparison, setup_stability_rows(study))
     assert words == (
         "The target changes the outcome most. Two experiments that differ only in it agree by 0.50 [-0.68, 1.00]. "
         "This is 0.50 [-0.68, 1.68] less than for two that differ only in the measure, which is not a significant "
@@ -45,15 +50,18 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
 
 def test_a_target_that_decides_is_named_and_one_component_alone_is_compared_with_nothing() -> None:
     study = run_study(make_table([[1, -1, 1], [-1, 1, -1]]), Pools(4, 3))
-    study.setup_stability = {"target": MeanAgreement(0.2, 1), "measure": MeanAgreement(1.0, 2), "pool": MeanAgreement()}
-    groups = np.ones(3, dtype=np.int64)
-    study.by_target["target"] = AgreementsByTarget(np.array([0.6, 0.1, 0.15]), groups)
-    study.by_target["measure"] = AgreementsByTarget(np.array([0.5, 0.5, 0.5]), groups)
+    one, groups = np.array([1]), np.ones(3, dtype=np.int64)
+    study.by_batch = {"target": Agreements(np.array([0.2]), one), "measure": Agreements(np.array([0.5]), one)}
+    study.by_target = {
+        "target": Agreements(np.array([0.6, 0.1, 0.15]), groups),
+        "measure": Agreements(np.array([0.5, 0.5, 0.5]), groups),
+        "pool": Agreements.zeros(3),
+    }
     comparison = moves_most(study)
     assert comparison is not None
     assert (comparison["component"], comparison["next"], comparison["unless_without"]) == ("target", "measure", ["t0"])
     assert comparison["difference"] == pytest.approx(0.3)
-    [words] = moves_most_in_words(study)
+    [words] = moves_most_in_words(comparison, setup_stability_rows(study))
     assert words.startswith("The target changes the outcome most, unless t0 is left out. Two experiments")
     alone = run_study(make_table([[1], [-1]]), Pools(4, 4))
-    assert (moves_most(alone), moves_most_in_words(alone)) == (None, [])
+    assert (moves_most(alone), moves_most_in_words(None, [])) == (None, [])

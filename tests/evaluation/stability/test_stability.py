@@ -19,6 +19,11 @@ from headstart.tests.material.score_tables import run_stability as run
 SOURCES = len(PERFORMANCES)
 
 
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "table.csv", scaled_table(number("t", 4), SCORES))
+
+
 def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
     split = run(table, tmp_path / "split", "--pool_size=4")
     last = run(table, tmp_path / "last", "--pool_size=4", "--ties=last")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.metrics.ranking.aggregates import jackknife_values
 from headstart.metrics.ranking.over_targets import LEVEL, find_best, mean_interval, p_value, respread
 
 
@@ -90,9 +89,3 @@ def test_metrics_without_values_are_not_compared() -> None:
     for nothing in ([[0.5, 0.6]], [[0.5, np.nan], [np.nan, 0.5]], [[np.nan], [np.nan]]):
         best = find_best(np.array(nothing))
         assert not any(flags.any() for flags in (best.best, best.tied))
-
-
-def test_the_jackknife_of_a_mean_gives_its_values() -> None:
-    values = np.random.default_rng(0).normal(size=7)
-    without = np.array([np.delete(values, index).mean() for index in range(7)])
-    np.testing.assert_allclose(jackknife_values(float(values.mean()), without), values)

@@ -17,7 +17,7 @@ from headstart.output.errors import UserError
 
 def make_table(sources: int, targets: int = 2, metrics: int = 2) -> TransferTable:
     names = [[str(index) for index in range(count)] for count in (metrics, sources, targets)]
-    return TransferTable.complete(
+    return TransferTable.of_arrays(
         names[0], names[1], names[2], np.ones((metrics, sources, targets)), np.ones((sources, targets))
     )
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.decomposition import PCA
 
+from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import divide, interval, significant_differences, standard_error
+from headstart.metrics.transferability.left_out import divide, interval, significant_differences
 from headstart.metrics.transferability.parc import parc, prepare_parc
 
 
@@ -74,9 +75,16 @@ def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
     values = np.random.default_rng(0).standard_normal(30)
     left_out = np.array([np.delete(values, index).mean() for index in range(30)])
     error = values.std(ddof=1) / math.sqrt(30)
-    assert standard_error(left_out) == pytest.approx(error)
+    assert jackknife_error(left_out) == pytest.approx(error)
     low, high = interval(float(values.mean()), left_out)
     assert (low, high) == pytest.approx(stats.t(29, values.mean(), error).interval(0.95))
+
+
+def refuse_by_holm(p_values: list[float]) -> list[bool]:
+    """Refuse the equality of pairs one by one, from the smallest p value, as long as it is small enough."""
+    ordered = sorted(p_values)
+    failed = [p for step, p in enumerate(ordered) if p * (len(ordered) - step) >= 0.05]
+    return [p < min(failed, default=math.inf) for p in p_values]
 
 
 def test_significant_differences_are_those_of_paired_tests_with_holms_adjustment() -> None:
@@ -86,14 +94,9 @@ def test_significant_differences_are_those_of_paired_tests_with_holms_adjustment
     left_out = np.stack([np.delete(values, index, axis=1).mean(1) for index in range(10)], axis=1)
     result = significant_differences(values.mean(1), left_out)
     pairs = list(combinations(range(5), 2))
-    p_values = np.array([stats.ttest_rel(values[i], values[j]).pvalue for i, j in pairs])
-    apart = np.zeros(10, dtype=bool)
-    for step, index in enumerate(np.argsort(p_values)):
-        if p_values[index] * (10 - step) >= 0.05:
-            break
-        apart[index] = True
-    assert 0 < apart.sum() < 10
-    assert [bool(result[pair]) for pair in pairs] == apart.tolist()
+    apart = refuse_by_holm([stats.ttest_rel(values[i], values[j]).pvalue for i, j in pairs])
+    assert 0 < sum(apart) < 10
+    assert [bool(result[pair]) for pair in pairs] == apart
     assert np.array_equal(result, result.T)
     assert not result.diagonal().any()
 
@@ -118,10 +121,9 @@ def test_sources_whose_scores_differ_by_their_starts_are_compared_by_welchs_t_te
     starts = generator.standard_normal((5, 8)) * np.linspace(0.1, 1, 5)[:, None] + np.arange(5)[:, None] / 3
     result = significant_differences(starts.mean(1), np.zeros((5, 10)), starts)
     pairs = list(combinations(range(5), 2))
-    p_values = [stats.ttest_ind(starts[i], starts[j], equal_var=False).pvalue for i, j in pairs]
-    apart = np.array(p_values) < 0.05 / (10 - stats.rankdata(p_values) + 1)
-    assert 0 < apart.sum() < 10
-    assert [bool(result[pair]) for pair in pairs] == apart.tolist()
+    apart = refuse_by_holm([stats.ttest_ind(starts[i], starts[j], equal_var=False).pvalue for i, j in pairs])
+    assert 0 < sum(apart) < 10
+    assert [bool(result[pair]) for pair in pairs] == apart
     # The same starts, and samples on which the two differ as much: fewer differences are significant.
     wide = generator.standard_normal((5, 10))
     assert significant_differences(starts.mean(1), wide, starts).sum() < result.sum()

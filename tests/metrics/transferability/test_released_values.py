@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from headstart.metrics.transferability.etran import etran_terms
+from headstart.metrics.transferability.discriminant_metrics import etran_terms, ncti_terms, sfda
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.knn import knn_accuracy
 from headstart.metrics.transferability.leep import leep, nce
 from headstart.metrics.transferability.log_me import log_me
 from headstart.metrics.transferability.n_leep import n_leep
-from headstart.metrics.transferability.ncti import ncti_terms
 from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
-from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
 from headstart.tests.material.released_values import CASES, PHOTOS, RANDOM, Case, load, needs_released_values
 
