@@ -169,12 +169,12 @@ def _improvements(setting: Setting, tests: Tests) -> Entries:
     if setting.baseline is None:
         return comparisons
 
-    baseline, samples = setting.names.index(setting.baseline), setting.streaks[0]
+    baseline, samples = setting.names.index(setting.baseline), setting.restricted
     others = [index for index in range(len(samples)) if index != baseline]
     p_values = [tests.baseline[index] for index in others]
     for index, p_value, p_holm in zip(others, p_values, scores.holm(p_values), strict=True):
-        pair = scores.compare(samples[baseline], samples[index], setting.curves.limit)
-        values = (pair.relative_improvement, interval_if_known(*pair.relative_interval), p_value, p_holm)
+        improvement, ends = scores.relative_improvement(samples[baseline], samples[index])
+        values = (improvement, interval_if_known(*ends), p_value, p_holm)
         comparisons[index] = dict(zip(COMPARISON, values, strict=True))
     return comparisons
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headstart.metrics.sample_efficiency.scores import (
-    compare,
     holm,
     median_interval,
+    relative_improvement,
     relative_interval,
     restricted,
     score,
@@ -95,15 +95,17 @@ def test_holm() -> None:
 
 
 def test_comparison_is_of_restricted_means() -> None:
-    baseline, custom = np.array([100, np.inf, 60, 40]), np.array([50, 80, np.inf, 40])
-    comparison = compare(baseline, custom, limit=200)
+    comparison = score_pair([100, INF, 60, 40], [50, 80, INF, 40], limit=200)["comparisons"]["mine"]
     differences = np.array([50, 120, -140, 0])
-    assert comparison.mean_difference == pytest.approx(7.5)
-    assert comparison.relative_improvement == pytest.approx(7.5)  # the baseline's restricted mean is 100
     interval = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
-    assert comparison.interval == pytest.approx((interval.low, interval.high))
+    assert comparison["difference_samples"]["mean"] == pytest.approx(7.5)
+    assert comparison["difference_samples"]["ci95"] == pytest.approx([interval.low, interval.high])
+
+    improvement, ends = relative_improvement(np.array([100.0, 200, 60, 40]), np.array([50.0, 80, 200, 40]))
+    assert improvement == pytest.approx(7.5)  # the baseline's restricted mean is 100
     whole = relative_interval(np.array([100.0, 200, 60, 40]), np.array([50.0, 80, 200, 40]))
-    assert comparison.relative_interval == pytest.approx([100 * end for end in whole])
+    assert ends == pytest.approx([100 * end for end in whole])
+    assert (comparison["relative_improvement_percent"], comparison["ci95"]) == (improvement, [*ends])
 
 
 @pytest.mark.parametrize("count", [2, 5, 20])
