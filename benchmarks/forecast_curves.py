@@ -28,7 +28,7 @@ from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.datamodules.photos.public_archives import AntsAndBees, CatsAndDogs
-from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, coverage, leave_data_sets_out
+from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, leave_data_sets_out, share_held
 from headstart.metrics.forecast.forecaster import LEVELS, known_cases
 from headstart.metrics.forecast.known_curves import CURVE, ORDERING, SHIPPED, read_curves, write_curves
 from headstart.modules.arithmetic import deterministic
@@ -193,13 +193,13 @@ def measure(target: str, source: str) -> pd.DataFrame:
     return pd.DataFrame(accuracies.reshape(len(index), -1), index, GRID)
 
 
-def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), coverage_file: str = str(COVERAGE)) -> None:
+def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), coverage: str = str(COVERAGE)) -> None:
     """Measure the curves of every target and source, and write them and their coverage where forecasts read them.
 
     Args:
         folder: Folder with a file for each target and source; those that are there are not measured again.
         output: File of all curves.
-        coverage_file: File of how often forecasts of data sets that are left out hold.
+        coverage: File of how often forecasts of data sets that are left out hold.
     """
     torch.set_num_threads(1)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -214,8 +214,8 @@ def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), cover
     write_curves(curves, Path(output))
 
     judged = judged_cases(leave_data_sets_out(known_cases(curves)))
-    shares = {str(level): round(coverage(judged, level), 3) for level in LEVELS}
-    Path(coverage_file).write_text(json.dumps(shares) + "\n", encoding="utf-8")
+    shares = {str(level): round(share_held(judged, level), 3) for level in LEVELS}
+    Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
 
 
 def judged_cases(cases: pd.DataFrame) -> pd.DataFrame:

@@ -160,13 +160,13 @@ def mean_over_data_sets(forecasts: pd.DataFrame, values: pd.Series[Any]) -> floa
     return float(np.average(values, weights=data_set_weights(forecasts["data_set"])))
 
 
-def coverage(forecasts: pd.DataFrame, level: float) -> float:
+def share_held(forecasts: pd.DataFrame, level: float) -> float:
     """Return the share of intervals that hold, every data set counting alike."""
     low, high = ends_of(level)
     return mean_over_data_sets(forecasts, forecasts["accuracy"].between(forecasts[low], forecasts[high]))
 
 
-def width(forecasts: pd.DataFrame, level: float) -> float:
+def mean_width(forecasts: pd.DataFrame, level: float) -> float:
     """Return the mean width of intervals, every data set counting alike."""
     low, high = ends_of(level)
     return mean_over_data_sets(forecasts, forecasts[high] - forecasts[low])

@@ -13,7 +13,7 @@ from headstart.metrics.sample_efficiency.curves import Curves
 
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
-# Sign patterns, and signs of them, that are multiplied at once.
+# Sign patterns that are multiplied at once, and their signs, or their products.
 BATCH, BATCH_SIGNS = 10_000, 2**21
 FEW_ORDERINGS = 20
 # Default numbers of samples at which the accuracy is reported.
@@ -151,7 +151,7 @@ def sign_flip_p_values(differences: Floats) -> Floats:
     tolerance = 0 if exact else np.abs(observed) * 1e-14
 
     patterns, below, above = min(2**count, PERMUTATIONS), np.zeros(comparisons), np.zeros(comparisons)
-    at_once = max(1, min(BATCH, BATCH_SIGNS // count))
+    at_once = max(1, min(BATCH, BATCH_SIGNS // max(count, comparisons)))
     for part in np.array_split(np.arange(patterns), -(-patterns // at_once)):
         signs = sign_patterns(count, slice(part[0], part[-1] + 1)).astype(differences.dtype, copy=False)
         null = differences.T @ signs.T
