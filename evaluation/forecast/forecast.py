@@ -52,7 +52,7 @@ def forecast(
         labels: Number of labels that are known.
         output: Folder for the results.
         overwrite: Replace a forecast of other folders or options that lies in the folder.
-        **options: Options of `TraceOptions`.
+        **options: Options of `LeaderboardOptions`.
 
     Returns:
         The content of forecast.json.

@@ -24,7 +24,7 @@ from headstart.evaluation.runs import (
 )
 from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import is_ledger, open_ledger, read_stream
-from headstart.evaluation.trace_options import TraceOptions
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
@@ -33,7 +33,7 @@ from headstart.store.json_digest import digest_of
 LeftOut = list[dict[str, str]]
 
 
-def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[Setting], LeftOut]:
+def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple[list[Setting], LeftOut]:
     """Read runs and ledgers, and group their traces.
 
     Args:
@@ -93,7 +93,7 @@ def _identity(run: Run) -> dict[str, Any]:
     return {"stream": stream, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
 
 
-def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
+def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: LeaderboardOptions) -> None:
     """Add the streams of a ledger to the groups of runs of these, or else as groups of their own."""
     with open_ledger(folder) as ledger:
         for digest, stream in ledger.streams().items():
@@ -113,7 +113,7 @@ def _protocol(run: Run) -> dict[str, Any]:
     return flatten({key: value for key, value in protocol.items() if key not in PHOTOS})
 
 
-def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceOptions) -> Setting:
+def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: LeaderboardOptions) -> Setting:
     """Join the runs of a setting; those that were cut off on request alone."""
     cut_off = [run.incomplete for run in runs if run.incomplete]
     consequence = "and included" if options.incomplete else "and left out; --incomplete includes it"
@@ -188,7 +188,7 @@ def _find(names: Sequence[str], method_keys: Mapping[str, Mapping[str, Any]], qu
     return None
 
 
-def _require_named(settings: Sequence[Setting], options: TraceOptions) -> None:
+def _require_named(settings: Sequence[Setting], options: LeaderboardOptions) -> None:
     """Raise a UserError unless the baseline, and the methods and data sets of `tuned`, are in some setting."""
     methods = list(dict.fromkeys(name for setting in settings for name in setting.curves.methods))
     if options.baseline != BASELINE and all(setting.baseline is None for setting in settings):
