@@ -186,6 +186,7 @@ def measure(target: str, source: str) -> pd.DataFrame:
     at = np.array([size for size in GRID if size <= correct.shape[-1]])
     accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
     accuracies[..., : len(at)] = correct[..., at - 1] / len(truth)
+
     of_curves = [(data_set, target, source, name, start.classes) for name in traces]
     index = pd.MultiIndex.from_tuples(
         [(*curve, number) for curve in of_curves for number in range(ORDERINGS)], names=[*CURVE, ORDERING]
