@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from PIL import Image
@@ -27,11 +28,9 @@ from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.datamodules.photos.public_archives import AntsAndBees, CatsAndDogs
-from headstart.metrics.arrays import Flags
-from headstart.metrics.forecast import known_curves
-from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, Judged, leave_data_sets_out
+from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, leave_data_sets_out, share_held
 from headstart.metrics.forecast.forecaster import LEVELS, known_cases
-from headstart.metrics.forecast.known_curves import KnownCurves
+from headstart.metrics.forecast.known_curves import CURVE, ORDERING, SHIPPED, read_curves, write_curves
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, MethodStart
 from headstart.modules.method_state import MethodState
@@ -155,8 +154,8 @@ def methods() -> Iterator[tuple[str, Any]]:
             yield method.name, getattr(import_module(method.module), kind)()
 
 
-def measure(target: str, source: str) -> KnownCurves:
-    """Measure the curves of all methods on a target, from a source."""
+def measure(target: str, source: str) -> pd.DataFrame:
+    """Measure the curves of all methods on a target, from a source, as `read_curves` returns them."""
     data_set, photos, sources = TARGETS[target]
     spec, source_photos = BackboneSpec("mobilenet_v2", SOURCES[source]), photos()
     train, validation = source_photos.train(), source_photos.validation()
@@ -187,19 +186,15 @@ def measure(target: str, source: str) -> KnownCurves:
     at = np.array([size for size in GRID if size <= correct.shape[-1]])
     accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
     accuracies[..., : len(at)] = correct[..., at - 1] / len(truth)
-    texts = {"data_sets": data_set, "sources": source}
-    return KnownCurves(
-        **{name: np.full(len(traces), text) for name, text in texts.items()},
-        methods=np.array(list(traces)),
-        classes=np.full(len(traces), start.classes),
-        labels=np.array(GRID),
-        accuracies=accuracies,
+
+    of_curves = [(data_set, target, source, name, start.classes) for name in traces]
+    index = pd.MultiIndex.from_tuples(
+        [(*curve, number) for curve in of_curves for number in range(ORDERINGS)], names=[*CURVE, ORDERING]
     )
+    return pd.DataFrame(accuracies.reshape(len(index), -1), index, GRID)
 
 
-def main(
-    folder: str = "runs/forecast_curves", output: str = str(known_curves.SHIPPED), coverage: str = str(COVERAGE)
-) -> None:
+def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), coverage: str = str(COVERAGE)) -> None:
     """Measure the curves of every target and source, and write them and their coverage where forecasts read them.
 
     Args:
@@ -211,21 +206,20 @@ def main(
     Path(folder).mkdir(parents=True, exist_ok=True)
     parts = []
     for target, source in ((name, source) for name, drawn in TARGETS.items() for source in drawn.sources):
-        path = Path(folder) / f"{target}, {source}.npz"
+        path = Path(folder) / f"{target}, {source}.csv"
         if not path.exists():
             print(f"{target}, {source}", flush=True)
-            measure(target, source).save(path)
-        parts.append(KnownCurves.load(path))
-    curves = KnownCurves.join(parts)
-    curves.save(Path(output))
+            write_curves(measure(target, source), path)
+        parts.append(read_curves(path))
+    curves = pd.concat(parts)
+    write_curves(curves, Path(output))
 
-    judged = leave_data_sets_out(known_cases(curves))
-    rows = judged_cases(judged)
-    shares = {str(level): round(judged.coverage(level, rows), 3) for level in LEVELS}
+    judged = judged_cases(leave_data_sets_out(known_cases(curves)))
+    shares = {str(level): round(share_held(judged, level), 3) for level in LEVELS}
     Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
 
 
-def judged_cases(judged: Judged) -> Flags:
-    """Return which cases are judged: 10, 20, 50 and 100 labels, and about 2, 4 and 8 times as many, `[cases]`."""
-    near = np.abs(judged.cases["ratio"].to_numpy()[:, None] / np.array(TIMES) - 1) < 0.15
-    return np.asarray(near.any(1))
+def judged_cases(cases: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases that are judged: 10, 20, 50 and 100 labels, and about 2, 4 and 8 times as many."""
+    near = np.abs(cases["ratio"].to_numpy()[:, None] / np.array(TIMES) - 1) < 0.15
+    return cases[near.any(1)]

@@ -8,7 +8,7 @@ from jsonargparse.typing import PositiveInt
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.protocol_differences import LISTED, describe_differences, find_method
-from headstart.evaluation.trace_options import TraceOptions
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.result_warnings import interval_warnings
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT, score
 from headstart.output.errors import UserError
@@ -36,13 +36,14 @@ def sample_efficiency(
         output: JSON file to write the scores to.
         accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a file that holds something else.
-        **options: Options of `TraceOptions`.
+        **options: Options of `LeaderboardOptions`.
 
     Returns:
         The scores, as `output` holds them.
     """
     path = None if output is None else output_file("output", output)
-    selection = TraceOptions(**options)
+    # A cut-off run is scored as well; what remains are options of the command.
+    selection = LeaderboardOptions(tuned=None, incomplete=True, per_class=None, at=None, **options)
     settings, left_out = read_settings([runs] if isinstance(runs, str) else runs, selection)
     setting = _only(settings)
 

@@ -8,8 +8,8 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from headstart.evaluation.runs import BASELINE
 
 
-class TraceOptions:
-    """Criterion and selection of traces.
+class LeaderboardOptions:
+    """Criterion, settings and methods of commands that score traces.
 
     Args:
         threshold: Validation accuracy to reach. By default that of the runs, or 0.8 for a ledger without runs.
@@ -19,11 +19,13 @@ class TraceOptions:
         baseline: The method that the others are compared with: its name, or its class if no other method has this
             class.
         methods: Names or classes of the other methods; all by default.
+        tuned: Methods whose hyperparameters were chosen on validation photos, with the data sets of these photos:
+            --tuned.replay=cats_and_dogs. The methods are marked in settings of these data sets.
+        incomplete: Include runs that were cut off; they are left out by default.
+        per_class: Numbers of labels per class at which accuracies are compared, such as '[1,2,4,8,16]'. For streams
+            with --data.order=balanced.
+        at: Numbers of labels at which accuracies are compared, in any stream.
     """
-
-    # Of leaderboards alone.
-    incomplete = True
-    tuned: Mapping[str, list[str]] = {}
 
     def __init__(
         self,
@@ -32,6 +34,10 @@ class TraceOptions:
         where: dict[str, Any] | None = None,
         baseline: str = BASELINE,
         methods: list[str] | None = None,
+        tuned: dict[str, str | list[str]] | None = None,
+        incomplete: bool = False,
+        per_class: list[PositiveInt] | None = None,
+        at: list[PositiveInt] | None = None,
     ) -> None:
         self.criterion: dict[str, Any] = {}
         if threshold is not None:
@@ -39,32 +45,8 @@ class TraceOptions:
         if consecutive is not None:
             self.criterion["consecutive"] = int(consecutive)
         self.where, self.baseline, self.methods = where or {}, baseline, methods
-
-
-class LeaderboardOptions(TraceOptions):
-    """Criterion, settings and methods of a leaderboard.
-
-    Args:
-        tuned: Methods whose hyperparameters were chosen on validation photos, with the data sets of these photos:
-            --tuned.replay=cats_and_dogs. The methods are marked in settings of these data sets.
-        incomplete: Include runs that were cut off; they are left out by default.
-        per_class: Numbers of labels per class at which accuracies are compared, such as '[1,2,4,8,16]'. For streams
-            with --data.order=balanced.
-        at: Numbers of labels at which accuracies are compared, in any stream.
-        **options: Options of `TraceOptions`.
-    """
-
-    def __init__(
-        self,
-        tuned: dict[str, str | list[str]] | None = None,
-        incomplete: bool = False,
-        per_class: list[PositiveInt] | None = None,
-        at: list[PositiveInt] | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.incomplete = incomplete
         self.tuned = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
+        self.incomplete = incomplete
         self.per_class = [int(each) for each in per_class or ()]
         self.at = [int(each) for each in at or ()]
 

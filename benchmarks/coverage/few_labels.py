@@ -30,7 +30,13 @@ from headstart.evaluation.classifiers.left_out import (
 )
 from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
 from headstart.metrics.few_labels.folds import proportional_orderings
-from headstart.metrics.forecast.curve_forecast import leave_data_sets_out, shipped_forecaster
+from headstart.metrics.forecast.curve_forecast import (
+    leave_data_sets_out,
+    mean_over_data_sets,
+    mean_width,
+    share_held,
+    shipped_forecaster,
+)
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, known_cases
 from headstart.metrics.forecast.known_curves import shipped_curves
 from headstart.modules.methods.catalogue import METHODS
@@ -181,7 +187,7 @@ def fit_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
 def forecaster_without(data_set: str) -> Forecaster:
     """Return the forecaster of all data sets but one."""
     curves = shipped_curves()
-    return Forecaster(known_cases(curves.where(curves.data_sets != data_set)))
+    return Forecaster(known_cases(curves.query("data_set != @data_set")))
 
 
 def unlearnable_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
@@ -278,19 +284,15 @@ def wrong_labels(draws: int = 12) -> Iterator[tuple[str, Shares]]:
 
 def forecasts() -> Iterator[tuple[str, Shares]]:
     """Intervals of `headstart forecast`, and the root mean square error of its forecasts."""
-    curves = shipped_curves()
-    judged = leave_data_sets_out(known_cases(curves))
-    judged_rows, cases = judged_cases(judged), judged.cases
-    groups = {"all": judged_rows}
-    groups |= {f"{count} labels known": judged_rows & (cases["labels"] == count).to_numpy() for count in KNOWN}
-    for name in ("data_sets", "sources", "methods"):
-        values = getattr(curves, name)[cases["curve"]]
-        groups |= {str(value): judged_rows & (values == value) for value in np.unique(values[judged_rows])}
+    judged = judged_cases(leave_data_sets_out(known_cases(shipped_curves())))
+    groups = {"all": judged, **{f"{count} labels known": judged[judged["labels"] == count] for count in KNOWN}}
+    for name in ("data_set", "source", "method"):
+        groups |= {str(value): part for value, part in judged.groupby(name)}
 
-    for name, rows in groups.items():
-        error = judged.root_mean_square(judged.forecasts.accuracies, rows)
-        shares = {f"of {level:.0%}, held": judged.coverage(level, rows) for level in LEVELS}
-        widths = {f"of {level:.0%}, width": judged.width(level, rows) for level in LEVELS}
+    for name, part in groups.items():
+        error = mean_over_data_sets(part, (part["expected"] - part["accuracy"]) ** 2) ** 0.5
+        shares = {f"of {level:.0%}, held": share_held(part, level) for level in LEVELS}
+        widths = {f"of {level:.0%}, width": mean_width(part, level) for level in LEVELS}
         yield name, {**shares, **widths, "error": error}
 
 

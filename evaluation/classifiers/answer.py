@@ -13,7 +13,7 @@ from headstart.metrics.few_labels.expected_accuracy import LEVEL, tied_with
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.markup import escape_markdown
 from headstart.output.printable import print_lines
-from headstart.output.tables import Cells, format_number, markdown_report, print_table
+from headstart.output.tables import Table, format_number, markdown_tables, print_tables
 
 # Names that a warning or the screen quotes.
 QUOTED = 5
@@ -166,46 +166,40 @@ def photo_table(labelled: LabelledPhotos, assessment: Assessment) -> tuple[list[
 
 
 def print_answer(document: Mapping[str, Any]) -> None:
-    """Print the tables and the sentences."""
-    print_table(f"Left-out accuracy, {document['photos']} photos", _method_rows(document))
-    print_table("Learning curve", _curve_rows(document))
-    print_table("Expected accuracy of all labels, and the forecast for more", _expected_rows(document))
+    """Print the tables of accuracies, and the sentences."""
+    print_tables(_accuracy_tables(document))
     print_lines(["", *_sentences(document)], indent=2)
 
 
-def _method_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of methods, the best first."""
-    rows = [["method", "left-out accuracy", "significantly worse"]]
+def _accuracy_tables(document: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of methods, the best first, of the learning curve, and of the expected accuracy."""
+    classes, expected = len(document["classes"]), document["expected_accuracy"]
+    methods = [["method", "left-out accuracy", "significantly worse"]]
     for trial in sorted(document["methods"], key=lambda trial: -trial["accuracy"]):
-        rows.append([_name(document, trial), f"{trial['accuracy']:.1%}", "" if trial["tied"] else "yes"])
-    return rows
+        methods.append([_name(document, trial), f"{trial['accuracy']:.1%}", "" if trial["tied"] else "yes"])
+
+    curve = [["labels", "per class", "accuracy"]]
+    for point in document["curve"]:
+        curve.append([str(point["labels"]), f"{point['labels'] / classes:g}", f"{point['accuracy']:.1%}"])
+
+    accuracies = [["labels", "per class", "expected accuracy"]]
+    forecasts = [(point, f" forecast, {point['level']:.0%}") for point in document["forecast"]]
+    for point, kind in [({**expected, "labels": document["photos"]}, ""), *forecasts]:
+        low, high = point["interval"]
+        per_class = f"{round(point['labels'] / classes, 1):g}"
+        accuracies.append([str(point["labels"]), per_class, f"{point['estimate']:.1%} [{low:.0%}, {high:.0%}]{kind}"])
+
+    return [
+        Table(f"Left-out accuracy, {document['photos']} photos", methods),
+        Table("Learning curve", curve),
+        Table("Expected accuracy of all labels, and the forecast for more", accuracies),
+    ]
 
 
 def _name(document: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
     """Return the name of a method, with its backbone where there are several."""
     several = len({method["backbone"] for method in document["methods"]}) > 1
     return f"{trial['method']} ({trial['backbone']})" if several else str(trial["method"])
-
-
-def _curve_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of the learning curve."""
-    classes = len(document["classes"])
-    rows = [["labels", "per class", "accuracy"]]
-    for point in document["curve"]:
-        rows.append([str(point["labels"]), f"{point['labels'] / classes:g}", f"{point['accuracy']:.1%}"])
-    return rows
-
-
-def _expected_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of the expected accuracy with all labels, and of its forecast with more."""
-    classes, expected = len(document["classes"]), document["expected_accuracy"]
-    rows = [["labels", "per class", "expected accuracy"]]
-    forecasts = [(point, f" forecast, {point['level']:.0%}") for point in document["forecast"]]
-    for point, kind in [({**expected, "labels": document["photos"]}, ""), *forecasts]:
-        low, high = point["interval"]
-        per_class = f"{round(point['labels'] / classes, 1):g}"
-        rows.append([str(point["labels"]), per_class, f"{point['estimate']:.1%} [{low:.0%}, {high:.0%}]{kind}"])
-    return rows
 
 
 def _sentences(document: Mapping[str, Any]) -> list[str]:
@@ -268,28 +262,24 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
 
 def markdown_page(document: Mapping[str, Any]) -> str:
     """Return the page."""
-    classes = [escape_markdown(name) for name in document["classes"]]
-    about = (
-        f"{document['photos']} photos of {len(classes)} classes, without a validation set: every accuracy is measured "
-        f"on photos that were left out of training, {document['splits']} times in {document['folds']} folds."
-    )
-    tables: list[tuple[str, str, Cells]] = [
-        ("Methods", "", _method_rows(document)),
-        ("Learning curve", "Each point predicts the photos that come next.", _curve_rows(document)),
-        ("Expected accuracy", "Of all labels, and the forecast for more.", _expected_rows(document)),
-    ]
-
+    classes, tables = list(document["classes"]), _accuracy_tables(document)
     if document["confusion"] is not None:
         shares = [[f"{share:.0%}" for share in row] for row in document["confusion"]]
-        confusion = [["class", *classes], *([name, *row] for name, row in zip(classes, shares, strict=True))]
-        tables.append(("Confusion", "Share of each class, by rows, that is taken for each.", confusion))
-
+        rows = [["class", *classes], *([name, *row] for name, row in zip(classes, shares, strict=True))]
+        tables.append(Table("Confusion", rows, about="Share of each class, by rows, that is taken for each."))
     if document["doubtful_labels"]:
-        doubtful = [["photo", "label", "predicted", "probability of the label"]]
-        for photo in document["doubtful_labels"]:
-            names = [escape_markdown(photo[key]) for key in ("photo", "label", "predicted")]
-            doubtful.append([*names, f"{photo['probability_of_label']:.3f}"])
-        tables.append(("Labels that look wrong", "", doubtful))
+        rows = [["photo", "label", "predicted", "probability of the label"]]
+        rows += [
+            [photo["photo"], photo["label"], photo["predicted"], f"{photo['probability_of_label']:.3f}"]
+            for photo in document["doubtful_labels"]
+        ]
+        tables.append(Table("Labels that look wrong", rows))
 
-    title = f"Classifier for {escape_markdown(str(document['dataset']))}"
-    return markdown_report(title, about, _sentences(document), tables)
+    about = (
+        f"{document['photos']} photos of {len(classes)} classes, without a validation set: every accuracy is measured "
+        f"on photos that were left out of training, {document['splits']} times in {document['folds']} folds. Each "
+        "point of the learning curve predicts the photos that come next."
+    )
+    sentences = "\n".join(f"- {escape_markdown(sentence)}" for sentence in _sentences(document))
+    title = f"# Classifier for {escape_markdown(str(document['dataset']))}"
+    return "\n\n".join([title, about, sentences, markdown_tables(tables)])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.datamodules.embedding import embed_readable
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
@@ -97,17 +97,14 @@ class Classifier:
             **options: As for `predict`.
         """
         embedded = embed_readable(pictures, self.backbone, seed=self.seed, **{"precision": self.precision, **options})
-        self._require_same(embedded)
-        with torch.no_grad():
-            logits = self.head(torch.from_numpy(embedded.features)).double().numpy()
-        return probabilities(logits, self.temperature), embedded.unreadable
-
-    def _require_same(self, embedded: Embedded) -> None:
         if embedded.digest != self.weights_sha256:
             raise UserError(
                 f"classifier: {self.backbone.weights!r} now holds other weights of {self.backbone.name} than those "
                 "that the head was fitted to; restore them, or name the file with --weights=FILE"
             )
+        with torch.no_grad():
+            logits = self.head(torch.from_numpy(embedded.features)).double().numpy()
+        return probabilities(logits, self.temperature), embedded.unreadable
 
     def writers(self) -> dict[str, Callable[[Path], object]]:
         """Return what writes the files of the classifier, by name."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders
@@ -14,6 +13,7 @@ from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import find_source
 from headstart.datamodules.photos.near_duplicates import find_alike
 from headstart.datamodules.photos.photo_source import Photos, SplitSource, require_classes
+from headstart.metrics.arrays import Indices
 from headstart.output.errors import UserError, prefix_errors
 
 DEMO_SIZE = 60
@@ -83,7 +83,7 @@ def _list(photos: str, cache: Path) -> tuple[str, Photos]:
 
 def select(
     labelled: LabelledPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]
-) -> tuple[LabelledPhotos, Tensor]:
+) -> tuple[LabelledPhotos, Indices]:
     """Leave out photos that cannot be decoded, then those that an earlier one of their class equals or looks like.
 
     A copy is no new sample: with one of two copies left out, training would still see the other.
@@ -102,7 +102,7 @@ def select(
     """
     photos = labelled.photos
     once = count_once(photos, without=unreadable)
-    keeps = torch.zeros(len(photos), dtype=torch.bool)
+    keeps = np.zeros(len(photos), dtype=np.bool_)
     keeps[once.kept] = True
     pairs = [
         (first, second)
@@ -111,7 +111,7 @@ def select(
     ]
     keeps[[second for _, second in pairs]] = False
 
-    remaining = torch.nonzero(keeps)[:, 0]
+    remaining = np.flatnonzero(keeps)
     lost = sorted({*range(len(photos.classes))} - {*photos.labels[remaining].tolist()})
     if lost:
         names = ", ".join(photos.classes[label] for label in lost)
@@ -120,7 +120,7 @@ def select(
         raise UserError("photos: every class has one photo, and an accuracy needs two of a class; add photos")
     kept = replace(
         labelled,
-        photos=photos.subset(remaining.numpy()),
+        photos=photos.subset(remaining),
         repeated=once.repeated,
         contradicting=once.in_several_classes,
         alike=[[photos.names[index] for index in pair] for pair in pairs],

@@ -20,7 +20,7 @@ from headstart.output.errors import UserError
 from headstart.output.markup import escape_markdown
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import ResultsFolder
-from headstart.output.tables import markdown_report, print_table
+from headstart.output.tables import Table, markdown_tables, print_tables
 
 SCHEMA = 1
 NAME = "forecast"
@@ -30,7 +30,7 @@ MOST_PRINTED = 4
 # Coverage of the intervals that tables show.
 SHOWN = "0.8"
 CAPTION = (
-    "accuracy in %, expected and [80 % interval]; samples: when the criterion will be met, in 80 % of such forecasts"
+    "Accuracy in %, expected and [80 % interval]; samples: when the criterion will be met, in 80 % of such forecasts."
 )
 
 
@@ -52,7 +52,7 @@ def forecast(
         labels: Number of labels that are known.
         output: Folder for the results.
         overwrite: Replace a forecast of other folders or options that lies in the folder.
-        **options: Options of `TraceOptions`.
+        **options: Options of `LeaderboardOptions`.
 
     Returns:
         The content of forecast.json.
@@ -79,9 +79,8 @@ def forecast(
     document = {"schema": SCHEMA, **made_from, "coverage": read_coverage(), "left_out": left_out, "settings": described}
     results.write(document, texts={f"{NAME}.md": _report(document)})
 
-    for entry in described if len(described) <= MOST_PRINTED else []:
-        print_table(f"{entry['name']}\n{_criterion(entry)}", _rows(entry), CAPTION)
-    print_lines(_remarks(document))
+    print_tables([*map(_table, described)] if len(described) <= MOST_PRINTED else [])
+    print_lines([CAPTION, *_remarks(document)])
     results.print_written()
     return document
 
@@ -180,16 +179,9 @@ def _as_json(intervals: Mapping[float, Sequence[Any]]) -> dict[str, list[Any]]:
 
 def _report(document: Mapping[str, Any]) -> str:
     """Return the report in Markdown."""
-    tables = [
-        (escape_markdown(setting["name"]), "", [[escape_markdown(cell) for cell in row] for row in _rows(setting)])
-        for setting in document["settings"]
-    ]
-    return markdown_report("Forecast", escape_markdown(f"{CAPTION}."), _remarks(document), tables)
-
-
-def _criterion(setting: Mapping[str, Any]) -> str:
-    measure = setting["measure"].replace("_", " ")
-    return f"{setting['threshold']:.0%} {measure} at {setting['consecutive']} consecutive evaluations"
+    remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in _remarks(document))
+    tables = markdown_tables(map(_table, document["settings"]))
+    return "\n\n".join(["# Forecast", escape_markdown(CAPTION), remarks, tables])
 
 
 def _remarks(document: Mapping[str, Any]) -> list[str]:
@@ -208,8 +200,8 @@ def _remarks(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
-    """Return the header and a row for each method."""
+def _table(setting: Mapping[str, Any]) -> Table:
+    """Return the table of a setting, with a row for each method."""
     now = setting["methods"][0]["labels"]
     later = [str(row["labels"]) for row in setting["methods"][0]["later"]]
     rows = [["method", f"at {now}", *(f"at {labels}" for labels in later), "samples"]]
@@ -217,7 +209,10 @@ def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
         percent = [[100 * value for value in (row["accuracy"], *row["intervals"][SHOWN])] for row in method["later"]]
         cells = [f"{value:.0f} [{low:.0f}, {high:.0f}]" for value, low, high in percent]
         rows.append([method["name"], f"{100 * method['accuracy']:.0f}", *cells, _samples(method)])
-    return rows
+
+    measure = setting["measure"].replace("_", " ")
+    criterion = f"{setting['threshold']:.0%} {measure} at {setting['consecutive']} consecutive evaluations"
+    return Table(setting["name"], rows, about=criterion)
 
 
 def _samples(method: Mapping[str, Any]) -> str:

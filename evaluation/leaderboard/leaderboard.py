@@ -17,7 +17,7 @@ from headstart.evaluation.leaderboard.over_settings import describe_over_setting
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
 from headstart.evaluation.leaderboard.scores import compare_methods, describe_setting
-from headstart.evaluation.leaderboard.settings import Setting, remark_on_variants
+from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
@@ -114,7 +114,7 @@ def rank_settings(
         },
         "differences": describe_differences([setting.protocol for setting in settings]),
         "left_out": list(left_out),
-        "remarks": [*remarks, *remark_on_variants(settings)],
+        "remarks": remarks,
         "settings": described,
         "over_settings": over_settings,
         "label_budgets": describe_budgets_over_settings(settings, budgets, options),

@@ -1,11 +1,8 @@
 """Runs and ledgers below folders, grouped into settings by all that must agree for their traces to be compared."""
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from glob import glob
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from headstart.evaluation.protocol_differences import find_method, flatten, sele
 from headstart.evaluation.runs import (
     BASELINE,
     Run,
+    find_folders,
     in_common,
     is_run,
     join,
@@ -26,7 +24,7 @@ from headstart.evaluation.runs import (
 )
 from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import is_ledger, open_ledger, read_stream
-from headstart.evaluation.trace_options import TraceOptions
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
@@ -35,7 +33,7 @@ from headstart.store.json_digest import digest_of
 LeftOut = list[dict[str, str]]
 
 
-def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[Setting], LeftOut]:
+def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple[list[Setting], LeftOut]:
     """Read runs and ledgers, and group their traces.
 
     Args:
@@ -48,8 +46,8 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     Raises:
         UserError: There are no runs, or no setting can be scored.
     """
-    folders, left_out, groups = _find_folders(patterns), LeftOut(), dict[str, list[Run]]()
-    ledgers = [folder for folder in folders if is_ledger(folder)]
+    folders = find_folders(patterns, lambda folder, names: is_ledger(folder) or is_run(folder, names))
+    ledgers, left_out, groups = [*filter(is_ledger, folders)], LeftOut(), dict[str, list[Run]]()
     for folder in (folder for folder in folders if folder not in ledgers):
         try:
             run = read_run(folder)
@@ -87,30 +85,6 @@ def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[
     return settings, [*left_out, *unscored]
 
 
-def _find_folders(patterns: Sequence[str]) -> list[Path]:
-    """Return the folders of runs and of ledgers that match patterns, or lie below a match; none lies within another.
-
-    Other files and folders are ignored, because the shell may have expanded a pattern to them.
-    """
-    folders: dict[Path, None] = {}
-    for pattern in patterns:
-        matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
-        if not matches:
-            raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
-
-        for path, inner, files in chain.from_iterable(map(os.walk, matches)):
-            if is_ledger(Path(path)) or is_run(Path(path), files):
-                inner.clear()
-                folders[Path(path)] = None
-            # Hidden folders belong to commands, such as the runs that a sweep is receiving.
-            inner[:] = sorted(name for name in inner if not name.startswith("."))
-
-    if not folders:
-        names = ", ".join(map(repr, patterns))
-        raise UserError(f"runs: there is no run and no ledger in {names}; name folders that headstart train wrote")
-    return list(folders)
-
-
 def _identity(run: Run) -> dict[str, Any]:
     """Return the values in which runs of one setting agree."""
     # Photos that are named describe a setting without deciding what its traces are.
@@ -119,7 +93,7 @@ def _identity(run: Run) -> dict[str, Any]:
     return {"stream": stream, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
 
 
-def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
+def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: LeaderboardOptions) -> None:
     """Add the streams of a ledger to the groups of runs of these, or else as groups of their own."""
     with open_ledger(folder) as ledger:
         for digest, stream in ledger.streams().items():
@@ -139,7 +113,7 @@ def _protocol(run: Run) -> dict[str, Any]:
     return flatten({key: value for key, value in protocol.items() if key not in PHOTOS})
 
 
-def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceOptions) -> Setting:
+def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: LeaderboardOptions) -> Setting:
     """Join the runs of a setting; those that were cut off on request alone."""
     cut_off = [run.incomplete for run in runs if run.incomplete]
     consequence = "and included" if options.incomplete else "and left out; --incomplete includes it"
@@ -214,7 +188,7 @@ def _find(names: Sequence[str], method_keys: Mapping[str, Mapping[str, Any]], qu
     return None
 
 
-def _require_named(settings: Sequence[Setting], options: TraceOptions) -> None:
+def _require_named(settings: Sequence[Setting], options: LeaderboardOptions) -> None:
     """Raise a UserError unless the baseline, and the methods and data sets of `tuned`, are in some setting."""
     methods = list(dict.fromkeys(name for setting in settings for name in setting.curves.methods))
     if options.baseline != BASELINE and all(setting.baseline is None for setting in settings):

@@ -26,20 +26,23 @@ PARTS = {"data set": DATA_SET, "backbone": ("backbone", "weights_sha256"), "batc
 OWN = ("threshold", "max_samples")
 # Number of times that the orderings of a setting are halved.
 HALVINGS, SEED = 20, 0
-# Criteria: threshold, streak length, samples up to which it is known which traces meet it, and number of undecided
-# traces; and means of the samples to criterion, `[criteria, methods]`, see `read_grid`.
-Grid = tuple[list[tuple[float, int, int, int]], Floats]
+# What a line of `read_grid` is of: a criterion, the samples up to which it is known which traces meet it, and how many
+# traces are undecided.
+CRITERION = ["threshold", "consecutive", "restricted_at", "undecided"]
 # Rankings, `[rankings, methods]`, lower is better; the group within which each is compared with the others, whose
 # setups differ in one part alone; and its unit of the jackknife, which leaves out all rankings of a unit.
 Rankings = tuple[Floats, pd.Index, pd.Index]
 
 
-def read_grid(setting: Setting) -> Grid:
-    """Return the scores of a setting under all criteria, its own threshold among them.
+def read_grid(setting: Setting) -> pd.DataFrame:
+    """Return the means of the samples to criterion under all criteria, the setting's own threshold among them.
 
     Means are cut where the first trace ends of which nothing more is known. They are NaN where no trace meets the
     criterion by then, or skipped evaluations would decide. Undecided traces end before the setting's limit without
     meeting the criterion, or have skipped evaluations that would decide.
+
+    Returns:
+        A line for each criterion, by the values of `CRITERION`, and a column for each method.
     """
     curves, criteria, means = setting.curves, [], []
     ends = curves.ends
@@ -53,10 +56,10 @@ def read_grid(setting: Setting) -> Grid:
             undecided = int((open_ | (np.isinf(samples) & ended)).sum())
             criteria.append((threshold, consecutive, limit, undecided))
             means.append(restricted(samples, limit)[setting.order].mean(1) if is_known else [np.nan] * len(samples))
-    return criteria, np.array(means)
+    return pd.DataFrame(means, pd.MultiIndex.from_tuples(criteria, names=CRITERION), setting.names)
 
 
-def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[Grid]) -> dict[str, Any]:
+def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[pd.DataFrame]) -> dict[str, Any]:
     """Return the sensitivity of all settings as it stands in `leaderboard.json`."""
     return {
         "consecutive": list(CONSECUTIVE),
@@ -67,24 +70,24 @@ def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[Grid]) -> 
     }
 
 
-def _describe_grid(setting: Setting, grid: Grid) -> list[dict[str, Any]]:
-    own, (criteria, means) = setting.restricted.mean(1), grid
+def _describe_grid(setting: Setting, grid: pd.DataFrame) -> list[dict[str, Any]]:
+    own, means = setting.restricted.mean(1), grid.to_numpy()
     # Criteria without scores have no ranking.
     is_known = np.asarray(~np.isnan(means).any(1))
     vectors, defined = agreement_vectors(np.stack([own, *np.where(is_known[:, None], means, own)]), TIES)
     taus = np.where(defined[0] & defined[1:], vectors[1:] @ vectors[0], np.nan).tolist()
     return [
         {
-            **dict(zip(("threshold", "consecutive", "restricted_at", "undecided"), criterion, strict=True)),
+            **dict(zip(CRITERION, criterion, strict=True)),
             "order": [setting.names[index] for index in np.argsort(mean, kind="stable")] if known else [],
             "restricted_means": dict(zip(setting.names, map(finite, mean), strict=True)),
             "tau": finite(tau) if known else None,
         }
-        for criterion, mean, tau, known in zip(criteria, means, taus, is_known, strict=True)
+        for criterion, mean, tau, known in zip(grid.index.tolist(), means, taus, is_known, strict=True)
     ]
 
 
-def describe_setup_stability(settings: Sequence[Setting], grids: Sequence[Grid]) -> dict[str, Any] | None:
+def describe_setup_stability(settings: Sequence[Setting], grids: Sequence[pd.DataFrame]) -> dict[str, Any] | None:
     """Return `setup_stability` as it stands in `leaderboard.json`; None where settings share fewer than two methods.
 
     Args:
@@ -101,16 +104,12 @@ def describe_setup_stability(settings: Sequence[Setting], grids: Sequence[Grid])
 
     # Rankings of a group share the other value of the criterion. Undecided traces are cut, at another number of samples
     # for each criterion, which moves the ranking as well.
-    decided = [
-        (each.name, *criterion[:2], mean[[each.names.index(name) for name in methods]])
-        for each, grid in zip(settings, grids, strict=True)
-        for criterion, mean in zip(*grid, strict=True)
-        if not criterion[-1] and not np.isnan(mean).any()
-    ]
-    lines = pd.DataFrame(decided, columns=["setting", "threshold", "consecutive", "means"])
+    named = {setting.name: grid[methods] for setting, grid in zip(settings, grids, strict=True)}
+    decided = pd.concat(named, names=["setting"]).query("undecided == 0").dropna()
+    units = decided.index.get_level_values("setting")
     for part, fixed in (("evaluations", "threshold"), ("threshold", "consecutive")):
-        groups = pd.MultiIndex.from_frame(lines[["setting", fixed]])
-        rankings[part] = np.array([*lines["means"]]), groups, pd.Index(lines["setting"])
+        others = [key for key in CRITERION if key != fixed]
+        rankings[part] = decided.to_numpy(), decided.index.droplevel(others), units
     rankings["ordering"] = frame.to_numpy(), frame.index, frame.index
     rankings["half of the orderings"] = _of_halves([own.to_numpy() for _, own in by_setting])
     return {"methods": methods, "parts": [describe_stability(part, *each) for part, each in rankings.items()]}

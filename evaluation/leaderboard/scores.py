@@ -1,7 +1,6 @@
 """Scores of the methods of each setting: samples to criterion, relative improvement, ranks, ties and resolution."""
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,6 @@ from headstart.metrics.sample_efficiency import resolution, scores
 from headstart.metrics.sample_efficiency.result_warnings import interval_warnings
 from headstart.metrics.sample_efficiency.scores import finite, finite_ends, t_interval
 
-# Settings whose differences are stacked, so that signs and resamples are read from memory once for all of them.
-AT_ONCE = 8
 COMPARISON = ("relative_improvement", "relative_improvement_interval", "p_value", "p_value_holm")
 # Dictionaries as they stand in `leaderboard.json`.
 Entries = list[dict[str, Any]]
@@ -43,12 +40,12 @@ def compare_methods(settings: Sequence[Setting]) -> list[Tests]:
     neighbours = [np.diff(table, axis=0).T for table in tables]
     both = [np.hstack([own, _from_baseline(each)]) for own, each in zip(neighbours, settings, strict=True)]
 
-    p_values = _by_columns(lambda differences: scores.sign_flip_p_values(differences).tolist(), both)
-    needed = _by_columns(resolution.orderings_needed, neighbours, [each.levels for each in all_pairs])
-    return [
-        Tests(pairs, own[: len(orderings)], own[len(orderings) :], orderings)
-        for pairs, own, orderings in zip(all_pairs, p_values, needed, strict=True)
-    ]
+    tests = []
+    for pairs, differences, p_values in zip(all_pairs, neighbours, _sign_flips(both), strict=True):
+        own, of_baseline = np.split(p_values, [differences.shape[1]])
+        needed = resolution.orderings_needed(differences, pairs.levels)
+        tests.append(Tests(pairs, own.tolist(), of_baseline.tolist(), needed))
+    return tests
 
 
 def _from_baseline(setting: Setting) -> Floats:
@@ -59,22 +56,15 @@ def _from_baseline(setting: Setting) -> Floats:
     return np.asarray(table[:, [setting.names.index(setting.baseline)]] - table)
 
 
-def _by_columns(function: Callable[..., Sequence[Any]], *arguments: Sequence[Floats]) -> list[list[Any]]:
-    """Call a function of columns for several settings, and return the results of each setting's columns.
-
-    Args:
-        function: The function; it returns a result for each column.
-        arguments: For each argument of the function its columns in all settings, the first `[orderings, columns]`.
-    """
-    columns = arguments[0]
-    results: list[list[Any]] = [[] for _ in columns]
-    for indices in grouped((len(each), index) for index, each in enumerate(columns)).values():
-        for start in range(0, len(indices), AT_ONCE):
-            some = indices[start : start + AT_ONCE]
-            values = iter(function(*(np.concatenate([each[index] for index in some], axis=-1) for each in arguments)))
-            for index in some:
-                results[index] = [*islice(values, columns[index].shape[1])]
-    return results
+def _sign_flips(tables: Sequence[Floats]) -> list[Floats]:
+    """Return the p values of the differences in each table, `[orderings, differences]`."""
+    p_values = [np.empty(0)] * len(tables)
+    for indices in grouped((len(table), index) for index, table in enumerate(tables)).values():
+        ends = np.cumsum([tables[index].shape[1] for index in indices])
+        together = scores.sign_flip_p_values(np.hstack([tables[index] for index in indices]))
+        for index, own in zip(indices, np.split(together, ends[:-1]), strict=True):
+            p_values[index] = own
+    return p_values
 
 
 def describe_setting(setting: Setting, tests: Tests, accuracy_at: Sequence[int]) -> dict[str, Any]:
@@ -169,12 +159,12 @@ def _improvements(setting: Setting, tests: Tests) -> Entries:
     if setting.baseline is None:
         return comparisons
 
-    baseline, samples = setting.names.index(setting.baseline), setting.streaks[0]
+    baseline, samples = setting.names.index(setting.baseline), setting.restricted
     others = [index for index in range(len(samples)) if index != baseline]
     p_values = [tests.baseline[index] for index in others]
     for index, p_value, p_holm in zip(others, p_values, scores.holm(p_values), strict=True):
-        pair = scores.compare(samples[baseline], samples[index], setting.curves.limit)
-        values = (pair.relative_improvement, interval_if_known(*pair.relative_interval), p_value, p_holm)
+        improvement, ends = scores.relative_improvement(samples[baseline], samples[index])
+        values = (improvement, interval_if_known(*ends), p_value, p_holm)
         comparisons[index] = dict(zip(COMPARISON, values, strict=True))
     return comparisons
 

@@ -196,17 +196,3 @@ def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
         curves=replace(run.curves, methods=list(new.values())),
         document={**run.document, "methods": methods},
     )
-
-
-def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
-    """Return remarks on methods of one class: to take the best of them is to choose on these photos."""
-    variants: dict[tuple[str, ...], None] = {}
-    for setting in settings:
-        named_keys = [(name, setting.method_keys[name]) for name in setting.curves.methods]
-        same = grouped((its["class"], name) for name, its in named_keys if its.get("class"))
-        variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
-    return [
-        f"{', '.join(names)} are one class with different hyperparameters. Choosing the best of them on these "
-        "validation photos is optimistic; choose on other data sets (docs/sweeps.md)."
-        for names in variants
-    ]

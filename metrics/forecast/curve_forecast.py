@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.arrays import Floats
 from headstart.metrics.forecast.forecaster import (
     FURTHEST,
     LEVELS,
     Forecaster,
-    Forecasts,
     data_set_weights,
+    ends_of,
     known_cases,
     observe,
 )
@@ -40,24 +40,21 @@ class CurveForecast:
     Attributes:
         known: Number of labels that are known.
         accuracy: Accuracy there, the mean over orderings.
-        labels: Numbers of labels from there to `FURTHEST` times as many, not rounded, `[points]`.
-        accuracies: Expected accuracies, `[points]`.
-        intervals: Lower and upper ends by the coverage that is promised, `[2, points]`.
+        later: A row for each of some numbers of labels, from there to `FURTHEST` times as many: `ratio`, how many times
+            as many labels they are; `labels`, their number, not rounded; and the columns of `Forecaster.forecast`.
         is_known_method: Whether the suite has curves of the method; others have the widest of all methods' intervals.
     """
 
     known: int
     accuracy: float
-    labels: Floats
-    accuracies: Floats
-    intervals: Mapping[float, Floats]
+    later: pd.DataFrame
     is_known_method: bool
 
     def at(self, times: float) -> tuple[float, dict[float, tuple[float, float]]]:
         """Return the expected accuracy at so many times the labels, and its interval by the coverage promised."""
-        point = int(np.abs(self.labels - times * self.known).argmin())
-        ends = {level: (float(low[point]), float(high[point])) for level, (low, high) in self.intervals.items()}
-        return float(self.accuracies[point]), ends
+        row = self.later.loc[(self.later["labels"] - times * self.known).abs().idxmin()]
+        ends = {level: (float(row[low]), float(row[high])) for level in LEVELS for low, high in [ends_of(level)]}
+        return float(row["expected"]), ends
 
     def reaches(self, threshold: float) -> dict[float, tuple[float | None, float | None]]:
         """Return between which numbers of labels the curve reaches an accuracy, by the coverage promised.
@@ -68,10 +65,8 @@ class CurveForecast:
         Returns:
             Lower and upper end; None for an end beyond `FURTHEST` times the labels, where nothing is known.
         """
-        return {
-            level: (self._first(high >= threshold), self._first(low >= threshold))
-            for level, (low, high) in self.intervals.items()
-        }
+        ends = {level: [self._first(self.later[end] >= threshold) for end in ends_of(level)] for level in LEVELS}
+        return {level: (of_upper, of_lower) for level, (of_lower, of_upper) in ends.items()}
 
     def meets(self, threshold: float, consecutive: int, step: int) -> dict[float, tuple[int | None, int | None]]:
         """Return between which samples a criterion is met, by the coverage promised.
@@ -92,12 +87,13 @@ class CurveForecast:
             return None if reached is None else math.ceil(reached / step) * step + (consecutive - 1) * step
 
         return {
-            level: (self.known + step if low == self.labels[0] else end(low), end(high))
+            level: (self.known + step if low == self.later["labels"][0] else end(low), end(high))
             for level, (low, high) in self.reaches(threshold).items()
         }
 
-    def _first(self, reached: NDArray[np.bool_]) -> float | None:
-        return float(self.labels[reached.argmax()]) if reached.any() else None
+    def _first(self, reached: pd.Series[bool]) -> float | None:
+        labels = self.later["labels"][reached]
+        return float(labels.iloc[0]) if len(labels) else None
 
 
 @cache
@@ -143,58 +139,37 @@ def forecast_curve(
     labels, mean = labels[within], accuracies[:, within].mean(0)
     seen = observe(labels, mean[None], int(labels[-1]), np.array([classes]), len(accuracies))
 
-    ratios = np.geomspace(1, FURTHEST, STEPS + 1)[1:]
+    ratios, end = np.geomspace(1, FURTHEST, STEPS + 1)[1:], int(labels[-1])
     cases = pd.concat([seen] * STEPS, ignore_index=True).assign(method=method, ratio=ratios)
-    forecasts = forecaster.forecast(cases)
-    end, now = int(labels[-1]), float(mean[-1])
-    return CurveForecast(
-        end, now, end * ratios, forecasts.accuracies, forecasts.intervals, method in forecaster.methods.tolist()
-    )
+    later = forecaster.forecast(cases).assign(labels=end * ratios)
+    return CurveForecast(end, float(mean[-1]), later, method in forecaster.methods.tolist())
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Forecasts of every known case, each by the curves of other data sets alone.
-
-    Attributes:
-        cases: The cases.
-        forecasts: Their forecasts.
-    """
-
-    cases: pd.DataFrame
-    forecasts: Forecasts
-
-    def coverage(self, level: float, chosen: Flags) -> float:
-        """Return the share of intervals that hold among chosen cases `[cases]`, every data set counting alike."""
-        low, high = self.forecasts.intervals[level]
-        return self._mean(self.cases["accuracy"].between(low, high).to_numpy(), chosen)
-
-    def width(self, level: float, chosen: Flags) -> float:
-        """Return the mean width of intervals among chosen cases."""
-        low, high = self.forecasts.intervals[level]
-        return self._mean(high - low, chosen)
-
-    def root_mean_square(self, accuracies: Floats, chosen: Flags) -> float:
-        """Return the root mean square error of forecast accuracies `[cases]` among chosen cases."""
-        return float(np.sqrt(self._mean((accuracies - self.cases["accuracy"].to_numpy()) ** 2, chosen)))
-
-    def _mean(self, values: Floats | Flags, chosen: Flags) -> float:
-        return float(np.average(values[chosen], weights=data_set_weights(self.cases["data_set"][chosen])))
-
-
-def leave_data_sets_out(cases: pd.DataFrame) -> Judged:
-    """Forecast the cases of every data set by the cases of all others.
+def leave_data_sets_out(cases: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases with their forecasts, those of every data set by the cases of all others.
 
     Args:
         cases: The cases, of three data sets at least.
     """
-    parts, forecasts = [], []
-    for name, part in cases.groupby("data_set"):
-        parts.append(part)
-        forecasts.append(Forecaster(cases[cases["data_set"] != name]).forecast(part))
-    accuracies = np.concatenate([fold.accuracies for fold in forecasts])
-    intervals = {level: np.concatenate([fold.intervals[level] for fold in forecasts], axis=1) for level in LEVELS}
-    return Judged(pd.concat(parts, ignore_index=True), Forecasts(accuracies, intervals))
+    parts = [Forecaster(cases[cases["data_set"] != name]).forecast(part) for name, part in cases.groupby("data_set")]
+    return pd.concat(parts, ignore_index=True)
+
+
+def mean_over_data_sets(forecasts: pd.DataFrame, values: pd.Series[Any]) -> float:
+    """Return the mean of values of the same forecasts, every data set counting alike."""
+    return float(np.average(values, weights=data_set_weights(forecasts["data_set"])))
+
+
+def share_held(forecasts: pd.DataFrame, level: float) -> float:
+    """Return the share of intervals that hold, every data set counting alike."""
+    low, high = ends_of(level)
+    return mean_over_data_sets(forecasts, forecasts["accuracy"].between(forecasts[low], forecasts[high]))
+
+
+def mean_width(forecasts: pd.DataFrame, level: float) -> float:
+    """Return the mean width of intervals, every data set counting alike."""
+    low, high = ends_of(level)
+    return mean_over_data_sets(forecasts, forecasts[high] - forecasts[low])
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats, Indices
-from headstart.metrics.forecast.known_curves import KnownCurves
+from headstart.metrics.forecast.known_curves import CURVE
 
 # The window of a slope: so many points between half of the labels and all of them, evenly spaced by their logarithm.
 POINTS = 5
@@ -77,44 +76,33 @@ def observe(
     )
 
 
-def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> pd.DataFrame:
+def known_cases(curves: pd.DataFrame, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> pd.DataFrame:
     """Return all forecasts that known curves allow, of the mean over all orderings and of the first alone.
 
     Args:
-        curves: The curves.
+        curves: The curves, as `read_curves` returns them.
         known: Numbers of labels after which to forecast.
         ratios: How many times as many labels to forecast at; the nearest number with an evaluation is taken.
 
     Returns:
-        A row for each case: the columns of `observe`; `method`, its name; `ratio`, how many times as many labels;
-        `accuracy`, that at so many labels; `data_set`, its name; `curve`, the index of the curve.
+        A row for each case: the columns of `observe`; `data_set`, `source` and `method`, names; `ratio`, how many times
+        as many labels; `accuracy`, that at so many labels.
     """
-    parts: list[pd.DataFrame] = []
-    whole = curves.accuracies.shape[1]
-    named = {"method": curves.methods, "data_set": curves.data_sets, "curve": np.arange(len(curves.methods))}
+    labels, parts = curves.columns.to_numpy(), list[pd.DataFrame]()
+    by_curve = curves.groupby(level=CURVE, sort=False)
+    whole = int(by_curve.size().max())
     for orderings in sorted({1, min(2, whole), whole}):
-        accuracies = curves.accuracies[:, :orderings].mean(1)
+        means = by_curve.head(orderings).groupby(level=CURVE, sort=False).mean()
+        accuracies, of_curves = means.to_numpy(), means.index.to_frame(index=False)
         for at in known:
-            observed = observe(curves.labels, accuracies, at, curves.classes, orderings).assign(**named)
+            observed = observe(labels, accuracies, at, of_curves["classes"].to_numpy(), orderings)
+            observed = observed.join(of_curves[["data_set", "source", "method"]])
             for ratio in ratios:
-                column = int(np.abs(np.log(curves.labels / (at * ratio))).argmin())
-                exact = curves.labels[column] / at
+                column = int(np.abs(np.log(labels / (at * ratio))).argmin())
+                exact = labels[column] / at
                 if abs(exact / ratio - 1) < 0.15:
                     parts.append(observed.assign(ratio=exact, accuracy=accuracies[:, column]).dropna())
     return pd.concat(parts, ignore_index=True)
-
-
-@dataclass(frozen=True)
-class Forecasts:
-    """Forecasts of accuracy.
-
-    Attributes:
-        accuracies: The accuracies that are expected, `[cases]`.
-        intervals: Lower and upper ends by the coverage that is promised, `[2, cases]`.
-    """
-
-    accuracies: Floats
-    intervals: dict[float, Floats]
 
 
 class Regression:
@@ -191,23 +179,25 @@ class Forecaster:
         self._scores = left_out / np.exp(self._size.without_own_data_set())
         self.factors = {level: self._find_factors(level) for level in LEVELS}
 
-    def forecast(self, cases: pd.DataFrame) -> Forecasts:
-        """Forecast the accuracy of cases; their true accuracies are not read."""
+    def forecast(self, cases: pd.DataFrame) -> pd.DataFrame:
+        """Return cases with their forecasts; their true accuracies are not read.
+
+        The columns are `expected`, the accuracy, and for each level that is promised the ends of its interval, as
+        `ends_of` names them.
+        """
         errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
         scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
-        positions = {name: row for row, name in enumerate(self.methods.tolist())}
-        rows = np.array([positions.get(name, -1) for name in cases["method"]])
+        # The last row is that of unknown methods.
+        rows = pd.Index(self.methods).get_indexer(cases["method"])
         at = np.interp(np.log(cases["labels"]), np.log(KNOWN), np.arange(len(KNOWN)))
-        below, share = at.astype(np.int64), at % 1
-        above = np.ceil(at).astype(np.int64)
+        below, above, share = at.astype(np.int64), np.ceil(at).astype(np.int64), at % 1
 
-        intervals = {}
+        forecasts = cases.assign(expected=accuracy_of(errors))
         for level, factors in self.factors.items():
-            # The last row is that of unknown methods.
             of_methods = np.vstack([factors, factors.max(0)])
             reach = scale * ((1 - share) * of_methods[rows, below] + share * of_methods[rows, above])
-            intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
-        return Forecasts(accuracy_of(errors), intervals)
+            forecasts[ends_of(level)] = accuracy_of(np.column_stack([errors + reach, errors - reach]))
+        return forecasts
 
     def _find_factors(self, level: float) -> Floats:
         """Return by how much intervals are wider than the expected size of an error, `[methods, KNOWN]`."""
@@ -219,7 +209,8 @@ class Forecaster:
 
     def _quantile(self, chosen: Flags, level: float) -> float:
         """Return the quantile of the scores of chosen cases, every data set counting alike."""
-        return weighted_quantile(self._scores[chosen], data_set_weights(self.cases["data_set"][chosen]), level)
+        weights = data_set_weights(self.cases["data_set"][chosen])
+        return weighted_quantile(self._scores[chosen], weights, level)
 
 
 def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
@@ -227,6 +218,11 @@ def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
     order = np.argsort(values)
     shares = np.cumsum(weights[order]) / weights.sum()
     return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
+
+
+def ends_of(level: float) -> list[str]:
+    """Return the columns of the lower and the upper end of intervals that promise this coverage."""
+    return [f"low_{level}", f"high_{level}"]
 
 
 def data_set_weights(data_sets: pd.Series[str]) -> Floats:

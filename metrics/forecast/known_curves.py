@@ -1,73 +1,37 @@
 """Learning curves of many methods on many data sets, from which forecasts are calibrated."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
-from headstart.metrics.arrays import Flags, Floats
-
-SHIPPED = Path(__file__).with_name("known_curves.npz")
-# Accuracies are stored as whole numbers of this share, -1 where there is none.
-UNIT = 10_000
-MISSING = -1
-# The attribute that all curves have in common.
-SHARED = "labels"
+SHIPPED = Path(__file__).with_name("known_curves.csv")
+# What tells curves apart: targets of the same photos have the same data set.
+CURVE = ["data_set", "target", "source", "method", "classes"]
+ORDERING = "ordering"
+DIGITS = 4
 
 
-@dataclass(frozen=True)
-class KnownCurves:
-    """Learning curves that were measured before.
+def write_curves(curves: pd.DataFrame, path: Path = SHIPPED) -> None:
+    """Write curves, which `read_curves` describes; accuracies are rounded to four digits."""
+    curves.round(DIGITS).to_csv(path)
 
-    Attributes:
-        data_sets: The data set of each curve, `[curves]`; targets of the same photos have the same.
-        sources: What its backbone was trained on, `[curves]`.
-        methods: Its method, `[curves]`.
-        classes: Number of classes, `[curves]`.
-        labels: Numbers of labels, ascending, `[labels]`.
-        accuracies: Accuracy in every ordering, NaN behind its end, `[curves, orderings, labels]`.
+
+def read_curves(path: Path = SHIPPED) -> pd.DataFrame:
+    """Read learning curves that were measured before; by default those of the suite.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Accuracies, NaN behind the end of a curve: a row for each ordering of a curve, by the keys of `CURVE` and the
+        ordering's number, and a column for each number of labels, ascending.
     """
-
-    data_sets: NDArray[np.str_]
-    sources: NDArray[np.str_]
-    methods: NDArray[np.str_]
-    classes: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    accuracies: Floats
-
-    def where(self, chosen: Flags) -> KnownCurves:
-        """Return some of the curves, by truth values `[curves]`."""
-        return KnownCurves(**{name: value if name == SHARED else value[chosen] for name, value in vars(self).items()})
-
-    @classmethod
-    def join(cls, parts: Sequence[KnownCurves]) -> KnownCurves:
-        """Return the curves of several parts with the same numbers of labels."""
-        names = {field.name for field in fields(cls)} - {SHARED}
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return cls(labels=parts[0].labels, **joined)
-
-    def save(self, path: Path) -> None:
-        """Write the curves as a compressed `.npz` file; accuracies are rounded to four digits."""
-        accuracies = np.where(np.isnan(self.accuracies), MISSING, np.round(self.accuracies * UNIT))
-        with path.open("wb") as file:
-            np.savez_compressed(file, **{**vars(self), "accuracies": accuracies.astype(np.int16)})
-
-    @classmethod
-    def load(cls, path: Path = SHIPPED) -> KnownCurves:
-        """Read curves that `save` wrote; by default those of the suite."""
-        with np.load(path, allow_pickle=False) as arrays:
-            stored: dict[str, Any] = {field.name: arrays[field.name] for field in fields(cls)}
-        accuracies = stored.pop("accuracies")
-        return cls(accuracies=np.where(accuracies == MISSING, np.nan, accuracies / UNIT), **stored)
+    curves = pd.read_csv(path, index_col=[*CURVE, ORDERING])
+    return curves.rename(columns=int).round(DIGITS)
 
 
 @cache
-def shipped_curves() -> KnownCurves:
+def shipped_curves() -> pd.DataFrame:
     """Return the curves of the suite."""
-    return KnownCurves.load()
+    return read_curves()

@@ -205,12 +205,6 @@ class Curves:
         """Return whether evaluations were skipped, so that only the run's own criterion is known."""
         return bool((self.correct == SKIPPED).any())
 
-    @property
-    def is_open(self) -> bool:
-        """Return whether skipped evaluations decide about a trace, by the criterion of these curves."""
-        required = required_correct(self.threshold, self.all_correct)
-        return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
-
     def accuracy_at(self, samples: int) -> Floats:
         """Return the accuracy at the last evaluation that had seen no more than a number of samples.
 

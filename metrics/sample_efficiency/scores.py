@@ -1,7 +1,6 @@
 """Scores of a comparison as in the results: restricted means and paired comparisons over orderings."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,29 +13,11 @@ from headstart.metrics.sample_efficiency.curves import Curves
 
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
-# Sign patterns, and signs of them, that are multiplied at once.
+# Sign patterns that are multiplied at once, and their signs, or their products.
 BATCH, BATCH_SIGNS = 10_000, 2**21
 FEW_ORDERINGS = 20
 # Default numbers of samples at which the accuracy is reported.
 ACCURACY_AT = [10, 50, 100, 500]
-
-
-@dataclass(frozen=True)
-class PairedComparison:
-    """A custom method compared with the baseline over the same orderings.
-
-    Attributes:
-        mean_difference: Mean of `min(T_baseline, L) - min(T_custom, L)`, in samples; positive is better.
-        interval: Its 95 % paired t interval, in samples; NaN with fewer than two orderings.
-        relative_improvement: The mean difference in per cent of the baseline's restricted mean.
-        relative_interval: Its 95 % interval, see `relative_interval`; NaN with fewer than two orderings, infinite
-            if the baseline's mean may be 0.
-    """
-
-    mean_difference: float
-    interval: tuple[float, float]
-    relative_improvement: float
-    relative_interval: tuple[float, float]
 
 
 def restricted(samples: Floats, limit: int) -> Floats:
@@ -170,7 +151,7 @@ def sign_flip_p_values(differences: Floats) -> Floats:
     tolerance = 0 if exact else np.abs(observed) * 1e-14
 
     patterns, below, above = min(2**count, PERMUTATIONS), np.zeros(comparisons), np.zeros(comparisons)
-    at_once = max(1, min(BATCH, BATCH_SIGNS // count))
+    at_once = max(1, min(BATCH, BATCH_SIGNS // max(count, comparisons)))
     for part in np.array_split(np.arange(patterns), -(-patterns // at_once)):
         signs = sign_patterns(count, slice(part[0], part[-1] + 1)).astype(differences.dtype, copy=False)
         null = differences.T @ signs.T
@@ -217,19 +198,18 @@ def _stored_patterns(count: int) -> NDArray[np.uint8]:
     return np.concatenate(parts)
 
 
-def compare(baseline: Floats, custom: Floats, limit: int) -> PairedComparison:
-    """Compare the restricted means of a custom method and the baseline over the same orderings.
+def relative_improvement(baseline: Floats, custom: Floats) -> tuple[float, tuple[float, float]]:
+    """Return by how much a method's mean is lower than the baseline's, in per cent of that, with its interval.
 
     Args:
-        baseline: Samples to criterion of the baseline, infinite where censored, `[orderings]`.
-        custom: Samples to criterion of the custom method, `[orderings]`.
-        limit: The sample limit, common to both.
+        baseline: As for `relative_interval`.
+        custom: As for `relative_interval`.
+
+    Returns:
+        The improvement, positive if the method is better, and the ends of its interval, as for `relative_interval`.
     """
-    baseline, custom = restricted(baseline, limit), restricted(custom, limit)
-    differences = baseline - custom
-    mean, (low, high) = float(differences.mean()), relative_interval(baseline, custom)
-    improvement = mean * 100 / float(baseline.mean())
-    return PairedComparison(mean, t_interval(differences), improvement, (100 * low, 100 * high))
+    low, high = relative_interval(baseline, custom)
+    return float((baseline - custom).mean()) * 100 / float(baseline.mean()), (100 * low, 100 * high)
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -283,13 +263,16 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
 
 
 def _describe(baseline: Floats, custom: Floats, limit: int, p_value: float, p_holm: float) -> dict[str, Any]:
-    pair = compare(baseline, custom, limit)
+    """Return the comparison of a method with the baseline by their samples to criterion, infinite where censored."""
+    compared = restricted(baseline, limit), restricted(custom, limit)
+    improvement, ends = relative_improvement(*compared)
+    differences = compared[0] - compared[1]
     description = {
-        "relative_improvement_percent": pair.relative_improvement,
-        "ci95": finite_ends(pair.relative_interval),
+        "relative_improvement_percent": improvement,
+        "ci95": finite_ends(ends),
         "p_value": p_value,
         "p_value_holm": p_holm,
-        "difference_samples": {"mean": pair.mean_difference, "ci95": finite_ends(pair.interval)},
+        "difference_samples": {"mean": float(differences.mean()), "ci95": finite_ends(t_interval(differences))},
         "per_ordering": [_improvement(b, c) for b, c in zip(baseline, custom, strict=True)],
     }
     if len(baseline) < FEW_ORDERINGS:

@@ -1,7 +1,6 @@
 """Sign patterns of a permutation test in stages, and whether sampled ones are enough for its decision."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import scipy  # imports its parts when they are used
@@ -21,31 +20,24 @@ BLOCK = 2**13
 RISK = 0.001
 
 
-class Stage(NamedTuple):
-    """Sign patterns that are tested before the next decision.
+def stages(orderings: int) -> Iterator[tuple[Iterator[Patterns], bool]]:
+    """Yield the sign patterns that are tested before the next decision: all, or sampled ones and then all or more.
 
-    Attributes:
-        blocks: The patterns, each block `[patterns, orderings]`.
-        is_exact: Whether they are all patterns, so that earlier stages do not count.
+    Yields:
+        The patterns, in blocks of `[patterns, orderings]`; and whether they are all patterns, so that earlier stages do
+        not count.
     """
-
-    blocks: Iterator[Patterns]
-    is_exact: bool
-
-
-def stages(orderings: int) -> Iterator[Stage]:
-    """Yield sign patterns: all of few orderings, else sampled ones, then all or more sampled ones."""
     if orderings <= AT_ONCE:
-        yield Stage(iter([sign_patterns(orderings)]), is_exact=True)
+        yield iter([sign_patterns(orderings)]), True
         return
     first = np.random.default_rng(SEED).choice(PERMUTATIONS, PATTERNS, replace=False)
-    yield Stage(iter([sign_patterns(orderings, first)]), is_exact=False)
+    yield iter([sign_patterns(orderings, first)]), False
 
     if orderings <= ENUMERATED:
-        yield Stage(_all_patterns(orderings), is_exact=True)
+        yield _all_patterns(orderings), True
         return
     for stage in range(1, STAGES):
-        yield Stage(_draw(orderings, PATTERNS * 2 ** (stage - 1), stage), is_exact=False)
+        yield _draw(orderings, PATTERNS * 2 ** (stage - 1), stage), False
 
 
 def _all_patterns(orderings: int) -> Iterator[Patterns]:

@@ -4,28 +4,36 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
-from headstart.metrics.forecast.curve_forecast import forecast_curve, leave_data_sets_out, read_coverage
+from headstart.metrics.forecast.curve_forecast import (
+    forecast_curve,
+    leave_data_sets_out,
+    mean_width,
+    read_coverage,
+    share_held,
+)
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
     MOST_CLASSES,
     Forecaster,
     Regression,
     data_set_weights,
+    ends_of,
     known_cases,
     observe,
     weighted_quantile,
 )
-from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
+from headstart.metrics.forecast.known_curves import CURVE, ORDERING, read_curves, shipped_curves, write_curves
 
 LABELS = np.array([5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 40, 50, 56, 70, 80, 100, 140, 200, 280, 400, 560, 800])
 EXPONENTS = {"slow": 0.15, "fast": 0.35}
 
 
-def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float = 0.01) -> KnownCurves:
+def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float = 0.01) -> pd.DataFrame:
     """Return curves of two methods whose exponents differ, with what a data set adds to both, `spread`."""
     generator = np.random.default_rng(seed)
     added = generator.normal(0, spread, data_sets)
@@ -35,15 +43,15 @@ def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float =
         for index in range(data_sets)
         for exponent in EXPONENTS.values()
     ]
-    names = np.repeat([f"set {index}" for index in range(data_sets)], 2)
-    methods = np.array([*EXPONENTS] * data_sets)
-    return KnownCurves(names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves))
+    names = [f"set {index}" for index in range(data_sets)]
+    keys = [(name, name, name, method, 10, k) for name in names for method in EXPONENTS for k in range(4)]
+    return pd.DataFrame(np.concatenate(curves), pd.MultiIndex.from_tuples(keys, names=[*CURVE, ORDERING]), LABELS)
 
 
 def test_more_labels_than_were_measured_forecast_as_many_as_were() -> None:
     curves = shipped_curves()
     forecaster = Forecaster(known_cases(curves))
-    assert curves.classes.max() == MOST_CLASSES
+    assert curves.index.get_level_values("classes").max() == MOST_CLASSES
     for classes, exponent in product((2, 5, 1000), (0.0, 0.1, 0.4)):
         labels = np.unique(np.geomspace(4, 20_000, 60).astype(np.int64))
         accuracies = 1 - 0.45 * (labels / 4) ** -exponent
@@ -78,22 +86,22 @@ def test_a_power_law_is_continued() -> None:
 
 def test_intervals_hold_on_data_sets_left_out() -> None:
     judged = leave_data_sets_out(known_cases(simulate(30, seed=1), known=[20, 50], ratios=[2, 4]))
-    everywhere = np.full(len(judged.cases), True)
     for level in LEVELS:
-        assert level - 0.07 < judged.coverage(level, everywhere) < min(level + 0.07, 1)
+        assert level - 0.07 < share_held(judged, level) < min(level + 0.07, 1)
 
 
 def test_intervals_are_wider_where_a_method_is_harder_to_forecast() -> None:
     curves = simulate(30, seed=1)
     # From 50 labels on, the error of the second method is multiplied by a number that nobody can know.
-    jumps = np.where(LABELS > 50, np.random.default_rng(2).uniform(0.5, 1.2, (30, 1, 1)), 1)
-    curves.accuracies[1::2] = 1 - jumps * (1 - curves.accuracies[1::2])
+    jumps = np.where(LABELS > 50, np.random.default_rng(2).uniform(0.5, 1.2, (30, 1)).repeat(4, axis=0), 1)
+    fast = curves.index.get_level_values("method") == "fast"
+    curves[fast] = 1 - jumps * (1 - curves[fast])
     judged = leave_data_sets_out(known_cases(curves, known=[20, 50], ratios=[2]))
     widths = {}
     for method, known in product(EXPONENTS, (20, 50)):
-        rows = judged.cases.eval("method == @method and labels == @known").to_numpy()
-        widths[method, known] = judged.width(0.8, rows)
-        assert judged.coverage(0.8, rows) > 0.7
+        part = judged.query("method == @method and labels == @known")
+        widths[method, known] = mean_width(part, 0.8)
+        assert share_held(part, 0.8) > 0.7
     assert widths["fast", 50] > 2 * max(widths["fast", 20], widths["slow", 50])
 
 
@@ -106,15 +114,20 @@ def test_an_unknown_method_has_the_widest_interval() -> None:
     forecasts = [forecast_curve(LABELS, accuracies, 10, name, 50, forecaster) for name in EXPONENTS]
     assert all(forecast.is_known_method for forecast in forecasts)
     wider = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
-    assert np.ptp(wider.intervals[0.8], axis=0).min() > np.ptp(unknown.intervals[0.8], axis=0).max()
+    low, high = ends_of(0.8)
+    assert (wider.later[high] - wider.later[low]).min() > (unknown.later[high] - unknown.later[low]).max()
 
 
 def test_thresholds_are_reached_where_the_ends_of_intervals_reach_them() -> None:
     accuracies = 1 - 0.6 * (LABELS / 5) ** -0.3
     forecast = forecast_curve(LABELS, accuracies[None], 5, "streaming_lda", 50)
-    for level, (low, high) in forecast.reaches(0.75).items():
-        for end, reached in ((low, forecast.intervals[level][1]), (high, forecast.intervals[level][0])):
-            later = [labels for labels, value in zip(forecast.labels, reached, strict=True) if value >= 0.75]
+    for level, ends in forecast.reaches(0.75).items():
+        for end, column in zip(ends, reversed(ends_of(level)), strict=True):
+            later = [
+                labels
+                for labels, value in zip(forecast.later["labels"], forecast.later[column], strict=True)
+                if value >= 0.75
+            ]
             assert end == (min(later) if later else None)
     assert forecast.reaches(1.1) == dict.fromkeys(LEVELS, (None, None))
 
@@ -158,26 +171,20 @@ def test_what_is_observed_is_a_power_law_within_the_window() -> None:
 
 def test_curves_are_kept_on_disk(tmp_path: Path) -> None:
     curves = simulate(3)
-    curves.accuracies[0, :, -2:] = np.nan
-    curves.save(tmp_path / "curves.npz")
-    read = KnownCurves.load(tmp_path / "curves.npz")
-    np.testing.assert_allclose(read.accuracies, curves.accuracies, atol=1e-4)
-    assert read.methods.tolist() == curves.methods.tolist()
-    halves = KnownCurves.join([curves.where(curves.data_sets == name) for name in ("set 0", "set 1", "set 2")])
-    np.testing.assert_array_equal(halves.accuracies, curves.accuracies)
+    curves.iloc[:4, -2:] = np.nan
+    write_curves(curves, tmp_path / "curves.csv")
+    pd.testing.assert_frame_equal(read_curves(tmp_path / "curves.csv"), curves, check_exact=False, atol=1e-4)
 
 
 def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
-    curves = shipped_curves()
-    assert len(set(curves.data_sets)) >= 8
-    judged = leave_data_sets_out(known_cases(curves))
+    cases = known_cases(shipped_curves())
+    assert cases["data_set"].nunique() >= 8
+    # At 2, 4 and 8 times the labels: the nearest ratio below is 1.4.
+    judged = leave_data_sets_out(cases).query("ratio > 1.65")
     assert {float(level) for level in read_coverage()} == set(LEVELS)
     for level, share in read_coverage().items():
         assert abs(share - float(level)) <= 0.03
-        # At 2, 4 and 8 times the labels: the nearest ratio below is 1.4.
-        assert judged.coverage(float(level), (judged.cases["ratio"] > 1.65).to_numpy()) == pytest.approx(
-            share, abs=5e-4
-        )
+        assert share_held(judged, float(level)) == pytest.approx(share, abs=5e-4)
 
 
 def test_a_missing_accuracy_is_refused() -> None:

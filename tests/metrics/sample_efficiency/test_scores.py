@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headstart.metrics.sample_efficiency.scores import (
-    compare,
     holm,
     median_interval,
     relative_interval,
@@ -95,15 +94,14 @@ def test_holm() -> None:
 
 
 def test_comparison_is_of_restricted_means() -> None:
-    baseline, custom = np.array([100, np.inf, 60, 40]), np.array([50, 80, np.inf, 40])
-    comparison = compare(baseline, custom, limit=200)
-    differences = np.array([50, 120, -140, 0])
-    assert comparison.mean_difference == pytest.approx(7.5)
-    assert comparison.relative_improvement == pytest.approx(7.5)  # the baseline's restricted mean is 100
-    interval = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
-    assert comparison.interval == pytest.approx((interval.low, interval.high))
-    whole = relative_interval(np.array([100.0, 200, 60, 40]), np.array([50.0, 80, 200, 40]))
-    assert comparison.relative_interval == pytest.approx([100 * end for end in whole])
+    comparison = score_pair([100, INF, 180, 120], [50, 80, INF, 120], limit=200)["comparisons"]["mine"]
+    baseline, custom = np.array([100.0, 200, 180, 120]), np.array([50.0, 80, 200, 120])
+    interval = stats.ttest_1samp(baseline - custom, 0).confidence_interval(0.95)
+    assert comparison["difference_samples"]["mean"] == pytest.approx(37.5)
+    assert comparison["difference_samples"]["ci95"] == pytest.approx([interval.low, interval.high])
+    # The baseline's restricted mean is 150.
+    assert comparison["relative_improvement_percent"] == pytest.approx(25)
+    assert comparison["ci95"] == pytest.approx([100 * end for end in relative_interval(baseline, custom)])
 
 
 @pytest.mark.parametrize("count", [2, 5, 20])
