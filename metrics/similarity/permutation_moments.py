@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Workspace
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
@@ -132,7 +132,7 @@ def _cubic_sums(x: CentredEmbedding, squares: float) -> tuple[float, ...]:
         and a_ii a_ij a_jj; and tr A^3.
     """
     n = x.n
-    diagonal = to_host(x.squared_lengths())
+    diagonal = x.squared_lengths()
     scale = 4.0 ** -math.floor(math.log2(diagonal.max()) / 2)
     diagonal, squares = diagonal * scale, squares * scale**2
     trace, own_squares, own_cubes = (float((diagonal**power).sum()) for power in (1, 2, 3))
@@ -164,8 +164,7 @@ def _between_rows(x: CentredEmbedding, scale: float, between: float) -> tuple[fl
     """
     n, sample = x.n, _sample_rows(x, scale)
     gram = sample @ sample.T
-    s, xp = len(gram), namespace(gram)
-    diagonal = xp.array(gram.diagonal(), copy=True) if xp is np else gram.diagonal().clone()
+    s, diagonal = len(gram), gram.diagonal().copy()
     gram.reshape(-1)[:: s + 1] = 0
     squared = gram * gram
     lines = squared.sum(1)
@@ -188,11 +187,11 @@ def _between_rows(x: CentredEmbedding, scale: float, between: float) -> tuple[fl
     return size * pairs * entries, size * pairs * rows, size * pairs * bilinear, size * triples * triangles
 
 
-def _trace_of_cube(symmetric: Array) -> float:
+def _trace_of_cube(symmetric: Floats) -> float:
     return float((symmetric @ symmetric.T).reshape(-1) @ symmetric.reshape(-1))
 
 
-def _sample_rows(x: CentredEmbedding, scale: float) -> Array:
+def _sample_rows(x: CentredEmbedding, scale: float) -> Floats:
     """Sample rows, or take all where they are few, and scale them by the root of their Gram matrix's factor."""
     sampled = np.sort(np.random.default_rng(SEED).choice(x.n, ROWS, replace=False)) if x.n > ROWS else slice(None)
     rows = x.centred(sampled, Workspace())
