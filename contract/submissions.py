@@ -70,7 +70,7 @@ def check_submission(
     """
     parsed = parse_json(content, document)
     accepted = VERSIONS if challenge is None else challenge.contract_versions
-    actual_team = _find_team(parsed, document)
+    actual_team = find_team(parsed, document)
     key = KEYS[actual_team]
     entries = parsed[key]
     if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
@@ -108,8 +108,12 @@ def _entry_index(problem: Problem) -> int:
     return int(match[1]) if match else -1
 
 
-def _find_team(parsed: object, document: str) -> Track:
-    """Return the team of a document by its key.
+def find_team(parsed: object, document: str) -> Track:
+    """Return the team of a submission by its key.
+
+    Args:
+        parsed: The document.
+        document: Its name in messages.
 
     Raises:
         ContractError: It has not exactly one of both keys.

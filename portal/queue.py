@@ -25,6 +25,7 @@ from headstart.portal.documents import Documents, basis_key, read_bases
 from headstart.portal.tables import (
     MAX_ID,
     QUEUE_ORDER,
+    SCORE_NAMES,
     FactRow,
     Kind,
     ScoringRow,
@@ -32,7 +33,6 @@ from headstart.portal.tables import (
     SubmissionRow,
     TeamRow,
     log_event,
-    read_scores,
 )
 
 LEASE = timedelta(seconds=30)
@@ -108,7 +108,7 @@ def store_submission(
             raise NotTakenError("submission: the organisers have closed submissions")
 
         # The problems of a refused document are kept; they may be longer than the document.
-        midnight = now.astimezone(challenge.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        midnight = now.astimezone(challenge.time_zone).replace(hour=0, minute=0, second=0, microsecond=0)
         kept = func.sum(SubmissionRow.size + func.coalesce(func.length(cast(SubmissionRow.problems, Text)), 0))
         today = (SubmissionRow.team_id == team_id, SubmissionRow.received >= midnight)
         used = session.scalar(select(kept).where(*today)) or 0
@@ -322,8 +322,9 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
     # What fails leaves an earlier score as it is.
     if outcome.state == "scored":
         row.basis, row.document = basis, outcome.document
-        for name, number in read_scores(json.loads(outcome.document)).items():
-            setattr(row, name, number)
+        scores = json.loads(outcome.document)["scores"]
+        for name in SCORE_NAMES:
+            setattr(row, name, scores.get(name))
 
     submission = row.submission
     if outcome.problems is not None:

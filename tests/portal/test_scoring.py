@@ -17,7 +17,6 @@ from headstart.portal import scoring
 from headstart.portal.queue import Job
 from headstart.portal.scoring import Scorer
 from headstart.portal.settings import Settings
-from headstart.portal.tables import read_scores
 from headstart.tests.material.arena import ENTRIES, Arena, make_arena
 from headstart.tests.material.portals import RULES
 
@@ -66,7 +65,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         outcome = scorer(job(file.read_bytes(), track))
         document = json.loads(outcome.document)
         assert outcome.state == "scored"
-        scores = read_scores(document)
+        scores = document["scores"]
         assert (scores["score"], document["pairwise"]) == (expected["score"], expected["pairwise"])
         low, high = expected["ci95"]["mean"]
         means = [expected[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
