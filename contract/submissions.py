@@ -18,6 +18,9 @@ from headstart.contract.untrusted_json import parse_json
 from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned
 
 KEYS: dict[Track, str] = {"blue": "models", "red": "differentiating_images"}
+# The numbers of a scored submission, higher is better: its score; the same by the debiased estimate, and calibrated
+# against chance; the ends of its interval over stimuli; with the epsilon of the rules. An undefined one is None.
+SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
 
 # A search for a close name takes milliseconds, and a submission may hold many thousand unknown names.
 _MAX_SUGGESTIONS = 5

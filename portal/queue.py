@@ -18,14 +18,13 @@ from sqlalchemy.orm import Session
 from headstart.contract.challenge_rules import find_untimely
 from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import Track
-from headstart.contract.submissions import check_submission
+from headstart.contract.submissions import SCORE_NAMES, check_submission
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents, basis_key, read_bases
 from headstart.portal.tables import (
     MAX_ID,
     QUEUE_ORDER,
-    SCORE_NAMES,
     FactRow,
     Kind,
     ScoringRow,

@@ -19,10 +19,6 @@ State = Literal["queue", "running", "scored", "refused", "failed"]
 MAX_ID = 2**31 - 1
 
 
-# The numbers of one scoring, as `scores` of `score.json` has them. One that is undefined or not computed is null.
-SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
-
-
 class UtcTime(TypeDecorator[datetime]):
     """A time in UTC; SQLite stores no time zone."""
 

@@ -15,7 +15,7 @@ from headstart.contract.challenge import Challenge
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import CONTRACT_VERSION, Stimulus
 from headstart.contract.stimulus_files import locate_stimuli
-from headstart.contract.submissions import Submission
+from headstart.contract.submissions import SCORE_NAMES, Submission
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.engines.options import EngineOptions
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed_all, networks_of
@@ -29,9 +29,6 @@ from headstart.output.errors import UserError
 
 # Float32 `[stimuli, width]`, by name of the model or layer.
 Embeddings = dict[str, Any]
-# The numbers of a submission on a leaderboard, higher is better: its score; the same by the debiased estimate, and
-# calibrated against chance; the ends of its interval; with the epsilon of the rules. An undefined one is None.
-SCORES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,9 @@ def score(submission: Submission, setup: ScoringSetup, epsilon: float | None = N
     means += [low, high] if blue else [high, low]
     if epsilon is not None:
         means.append(described.pop("mean_cka_with_epsilon"))
-    scores = dict(zip(SCORES, means if blue else [None if mean is None else 1 - mean for mean in means], strict=False))
+    scores = dict(
+        zip(SCORE_NAMES, means if blue else [None if mean is None else 1 - mean for mean in means], strict=False)
+    )
 
     described["ci95"]["score"] = None if low is None else [scores["low"], scores["high"]]
     with_epsilon = {} if epsilon is None else {"score_with_epsilon": scores["with_epsilon"]}
