@@ -97,11 +97,11 @@ def find_untimely(challenge: Challenge, team: Track, earlier: Sequence[datetime]
     if rules is None:
         return [_missing_team(challenge, team, "")]
 
-    local, reasons = now.astimezone(challenge.zone), []
+    local, reasons = now.astimezone(challenge.time_zone), []
     if challenge.opens is not None and challenge.is_ahead(now):
-        reasons.append(f"submissions open at {challenge.opens.astimezone(challenge.zone).isoformat()}")
+        reasons.append(f"submissions open at {challenge.opens.astimezone(challenge.time_zone).isoformat()}")
     if challenge.deadline is not None and challenge.is_over(now):
-        deadline = challenge.deadline.astimezone(challenge.zone)
+        deadline = challenge.deadline.astimezone(challenge.time_zone)
         reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
 
     if rules.submissions is not None and len(earlier) >= rules.submissions:
@@ -116,8 +116,8 @@ def find_untimely(challenge: Challenge, team: Track, earlier: Sequence[datetime]
 
 def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime) -> int:
     """Count the times on the same day as another time; days begin at midnight in the challenge's time zone."""
-    day = now.astimezone(challenge.zone).date()
-    return sum(time.astimezone(challenge.zone).date() == day for time in times)
+    day = now.astimezone(challenge.time_zone).date()
+    return sum(time.astimezone(challenge.time_zone).date() == day for time in times)
 
 
 def _missing_team(challenge: Challenge, team: Track, pointer: str) -> Problem:

@@ -264,6 +264,7 @@ _RULES = {
     "too_short": "must have at least {min_length} items, not {length}",
     "too_long": "must have at most {max_length} items, not {length}",
     "value_error": "{error}",
+    "zoneinfo_str": "is not the name of a time zone, such as UTC or Europe/Berlin",
 }
 
 

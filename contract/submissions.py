@@ -18,6 +18,9 @@ from headstart.contract.untrusted_json import parse_json
 from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned
 
 KEYS: dict[Track, str] = {"blue": "models", "red": "differentiating_images"}
+# The numbers of a scored submission, higher is better: its score; the same by the debiased estimate, and calibrated
+# against chance; the ends of its interval over stimuli; with the epsilon of the rules. An undefined one is None.
+SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
 
 # A search for a close name takes milliseconds, and a submission may hold many thousand unknown names.
 _MAX_SUGGESTIONS = 5
@@ -70,7 +73,7 @@ def check_submission(
     """
     parsed = parse_json(content, document)
     accepted = VERSIONS if challenge is None else challenge.contract_versions
-    actual_team = _find_team(parsed, document)
+    actual_team = find_team(parsed, document)
     key = KEYS[actual_team]
     entries = parsed[key]
     if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
@@ -108,8 +111,12 @@ def _entry_index(problem: Problem) -> int:
     return int(match[1]) if match else -1
 
 
-def _find_team(parsed: object, document: str) -> Track:
-    """Return the team of a document by its key.
+def find_team(parsed: object, document: str) -> Track:
+    """Return the team of a submission by its key.
+
+    Args:
+        parsed: The document.
+        document: Its name in messages.
 
     Raises:
         ContractError: It has not exactly one of both keys.

@@ -65,15 +65,16 @@ def as_array(name: str, value: Array) -> Array:
         raise ValueError(f"{name} must be an array, or lists whose lengths agree") from error
 
 
-def in_place(name: str, value: Array) -> Array:
+def in_place(name: str, value: Array, on_host: bool = False) -> Array:
     """Return real numbers without a copy: a memory-mapped array stays one, and `store.gathered_rows.GatheredRows`.
 
     Args:
         name: The argument, for the error message.
         value: An array, a tensor or nested lists of real numbers.
+        on_host: Whether a tensor on an accelerator is copied to the memory of the CPU.
 
     Returns:
-        A NumPy array, or a tensor where `stays_on_device`, of any real type.
+        A NumPy array, or a tensor where `stays_on_device` unless `on_host`, of any real type.
 
     Raises:
         ValueError: The values are not real numbers, or a tensor is sparse or without values.
@@ -93,7 +94,7 @@ def in_place(name: str, value: Array) -> Array:
         raise ValueError(f"{name} must be real numbers, integers or of 16 bits and more, not {value.dtype}")
 
     values = value.detach()
-    if stays_on_device(values):
+    if stays_on_device(values) and not on_host:
         return values
     # NumPy has no bfloat16.
     return (values.float() if values.dtype == torch.bfloat16 else values).cpu().numpy()

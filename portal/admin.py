@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session, undefer
 
 from headstart.contract.schema import Track
-from headstart.contract.submissions import KEYS
+from headstart.contract.submissions import KEYS, SCORE_NAMES
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_texts
 from headstart.output.markup import csv_text, escape_cell
@@ -35,7 +35,6 @@ from headstart.portal.submissions import (
     select_submissions,
 )
 from headstart.portal.tables import (
-    SCORE_NAMES,
     EventRow,
     FactRow,
     ScoringRow,

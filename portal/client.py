@@ -16,7 +16,7 @@ from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 from headstart.contract.problems import Problem
 from headstart.contract.submission_sources import MAX_BYTES
-from headstart.contract.submissions import KEYS
+from headstart.contract.submissions import find_team
 from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
@@ -45,7 +45,7 @@ def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> 
     portal = Portal(url, token)
     try:
         content = read_limited(Path(file).expanduser(), MAX_BYTES, file)
-        team = _find_team(file, content)
+        team = find_team(parse_json(content, file), file)
         record = _follow(portal, portal.ask(f"/api/submissions?team={team}", content), wait)
     except KeyboardInterrupt:
         say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
@@ -149,14 +149,6 @@ class _EveryAnswer(HTTPErrorProcessor):
         return response
 
     https_response = http_response
-
-
-def _find_team(file: str, content: bytes) -> str:
-    document = parse_json(content, file)
-    teams = [team for team, key in KEYS.items() if isinstance(document, dict) and key in document]
-    if len(teams) != 1:
-        raise UserError(f"file: {file} has not one of the keys {', '.join(KEYS.values())}")
-    return teams[0]
 
 
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from headstart.contract.challenge_rules import find_untimely
 from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import Track
-from headstart.contract.submissions import check_submission
+from headstart.contract.submissions import SCORE_NAMES, check_submission
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents, basis_key, read_bases
@@ -32,7 +32,6 @@ from headstart.portal.tables import (
     SubmissionRow,
     TeamRow,
     log_event,
-    read_scores,
 )
 
 LEASE = timedelta(seconds=30)
@@ -108,7 +107,7 @@ def store_submission(
             raise NotTakenError("submission: the organisers have closed submissions")
 
         # The problems of a refused document are kept; they may be longer than the document.
-        midnight = now.astimezone(challenge.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        midnight = now.astimezone(challenge.time_zone).replace(hour=0, minute=0, second=0, microsecond=0)
         kept = func.sum(SubmissionRow.size + func.coalesce(func.length(cast(SubmissionRow.problems, Text)), 0))
         today = (SubmissionRow.team_id == team_id, SubmissionRow.received >= midnight)
         used = session.scalar(select(kept).where(*today)) or 0
@@ -322,8 +321,9 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
     # What fails leaves an earlier score as it is.
     if outcome.state == "scored":
         row.basis, row.document = basis, outcome.document
-        for name, number in read_scores(json.loads(outcome.document)).items():
-            setattr(row, name, number)
+        scores = json.loads(outcome.document)["scores"]
+        for name in SCORE_NAMES:
+            setattr(row, name, scores.get(name))
 
     submission = row.submission
     if outcome.problems is not None:

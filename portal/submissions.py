@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
 from sqlalchemy.orm import Session, aliased
 
 from headstart.contract.schema import Track
+from headstart.contract.submissions import SCORE_NAMES
 from headstart.portal.documents import BASES, Documents, basis_key, read_bases
-from headstart.portal.tables import QUEUE_ORDER, SCORE_NAMES, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
+from headstart.portal.tables import QUEUE_ORDER, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
 # A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100

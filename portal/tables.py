@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -17,22 +17,6 @@ State = Literal["queue", "running", "scored", "refused", "failed"]
 
 # The largest key in PostgreSQL.
 MAX_ID = 2**31 - 1
-
-
-# The numbers of one scoring: the score, where higher is better; by the debiased estimate and calibrated against chance;
-# its 95 % interval over stimuli; with the epsilon that the rules name. One that is undefined or not computed is null.
-SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
-
-
-def read_scores(document: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the numbers of the content of `score.json` by their names.
-
-    A Blue Team's numbers are means of CKA, a Red Team's are 1 minus these means.
-    """
-    means = [document[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
-    numbers = [mean if document["team"] == "blue" or mean is None else 1 - mean for mean in means]
-    ends = document["ci95"]["score"] or (None, None)
-    return dict(zip(SCORE_NAMES, (document["score"], *numbers, *ends, document.get("score_with_epsilon")), strict=True))
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -91,7 +91,7 @@ def cka_search(
     shared = conditions(names, setup)
     results.check_configuration({**header, "held_out/asked": held_out or None, **shared})
 
-    embeddings = represent(names, stimuli, setup).embeddings
+    embeddings, _ = represent(names, stimuli, setup)
     whole, held_out_scores = scores_of(embeddings, team), {}
     # Before the search, because it finds out at once where hardly any submission has a score.
     with explain_embedding_errors(names):

@@ -1,10 +1,9 @@
 """Registry entries for models of the libraries, from the libraries' own data configuration; nothing is downloaded."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +21,7 @@ from headstart.output.errors import UserError
 IMAGE_TOWER = "visual"
 
 
-@dataclass(frozen=True)
-class LibraryModel:
+class LibraryModel(NamedTuple):
     """A model of a library.
 
     Attributes:
@@ -37,21 +35,6 @@ class LibraryModel:
     title: LibraryName
     model: str
     tag: str | None
-
-    @property
-    def library(self) -> Library:
-        """The library."""
-        return LIBRARIES[self.title]
-
-    @cached_property
-    def weights(self) -> str:
-        """The name of its weights; a UserError where there are none, or none are usual."""
-        weights = self.tag or self.library.usual_weights(self.model)
-        if weights is None:
-            tags = ", ".join(self.library.identifiers(self.model))
-            missing = f"none are usual; append a dot and one of: {tags}" if tags else f"{self.title} has none"
-            raise UserError(f"make: of the pretrained weights of {self.name!r} {missing}")
-        return weights
 
 
 def make_entry(name: str) -> ModelEntry:
@@ -70,18 +53,29 @@ def make_entry(name: str) -> ModelEntry:
             ones. Or an entry cannot describe its preprocessing.
     """
     named = find_model(name)
-    preprocessing = named.library.pretrained_preprocessing(named.model, named.weights)
+    library = LIBRARIES[named.title]
+    weights = named.tag or library.usual_weights(named.model)
+    if weights is None:
+        tags = ", ".join(library.identifiers(named.model))
+        missing = f"none are usual; append a dot and one of: {tags}" if tags else f"{named.title} has none"
+        raise UserError(f"make: of the pretrained weights of {named.name!r} {missing}")
+    preprocessing = library.pretrained_preprocessing(named.model, weights)
     if preprocessing is None:
         raise UserError(f"make: {name!r} does not use a square crop from the centre, so no entry can describe it")
 
-    network = None if isinstance(named.library, OpenClip) else _create_on_meta(named, {})
     arguments: dict[str, Any] = {}
-    if isinstance(network, VisionTransformer) and network.image_size != preprocessing.crop:
-        # Some weights are for larger pictures than the network's default.
-        arguments = {"image_size": preprocessing.crop}
-        network = _create_on_meta(named, arguments)
+    features: tuple[str, Embedding, int | None]
+    if isinstance(library, OpenClip):
+        features = IMAGE_TOWER, "flatten", library.embedding_width(named.model)
+    else:
+        network = _create_on_meta(library, named.model, {})
+        if isinstance(network, VisionTransformer) and network.image_size != preprocessing.crop:
+            # Some weights are for larger pictures than the network's default.
+            arguments = {"image_size": preprocessing.crop}
+            network = _create_on_meta(library, named.model, arguments)
+        features = _find_features(network, preprocessing.crop)
 
-    layer, embedding, width = _find_features(named, network, preprocessing.crop)
+    layer, embedding, width = features
     optional: dict[str, Any] = {} if width is None else {"output_dim": width}
     if named.name != named.model:
         arguments = {"name" if named.title == "torchvision" else "model_name": named.model, **arguments}
@@ -90,7 +84,7 @@ def make_entry(name: str) -> ModelEntry:
     return ModelEntry(
         model_name=named.name,
         source=named.title,
-        weights=named.weights,
+        weights=weights,
         layer=layer,
         embedding=embedding,
         input_size=(preprocessing.crop, preprocessing.crop),
@@ -127,21 +121,18 @@ def _match(title: LibraryName, text: str) -> LibraryModel | None:
     return LibraryModel(text, title, model, tag) if is_known else None
 
 
-def _create_on_meta(named: LibraryModel, arguments: Mapping[str, Any]) -> nn.Module:
+def _create_on_meta(library: Library, model: str, arguments: Mapping[str, Any]) -> nn.Module:
     """Create a network without weights."""
     try:
         with torch.device("meta"):
-            network = named.library.create(named.model, None, arguments)
+            network = library.create(model, None, arguments)
     except NotImplementedError:  # the constructor computes with tensors, as that of torchvision's RegNet
-        network = named.library.create(named.model, None, arguments).to("meta")
+        network = library.create(model, None, arguments).to("meta")
     return network.eval()
 
 
-def _find_features(named: LibraryModel, network: nn.Module | None, side: int) -> tuple[str, Embedding, int | None]:
+def _find_features(network: nn.Module, side: int) -> tuple[str, Embedding, int | None]:
     """Return the layer before the classifier, the strategy for its shape, and the width of the embedding."""
-    if network is None:
-        assert isinstance(named.library, OpenClip)
-        return IMAGE_TOWER, "flatten", named.library.embedding_width(named.model)
     classifiers = heads(network)
     path = next(iter(classifiers), None)
     # The alias is defined for a single linear classifier.

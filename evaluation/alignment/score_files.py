@@ -17,7 +17,7 @@ from headstart.output.tables import format_number, print_table
 # The most models whose matrix is printed.
 MOST_PRINTED = 10
 # Keys that are in the score's own file alone, and not in the log.
-NOT_LOGGED = {"pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}
+NOT_LOGGED = {"scores", "pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}
 
 
 def plot_score(document: Mapping[str, Any]) -> Figure:

@@ -15,7 +15,7 @@ from headstart.contract.challenge import Challenge
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import CONTRACT_VERSION, Stimulus
 from headstart.contract.stimulus_files import locate_stimuli
-from headstart.contract.submissions import Submission
+from headstart.contract.submissions import SCORE_NAMES, Submission
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.engines.options import EngineOptions
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed_all, networks_of
@@ -48,26 +48,9 @@ class ScoringSetup:
     engines: EngineOptions = field(default_factory=EngineOptions)
 
 
-@dataclass(frozen=True)
-class Representations:
-    """The embeddings of stimuli by models, or by layers of one model.
-
-    Attributes:
-        embeddings: `[stimuli, width]` by name of the model or layer.
-        weights: SHA-256 of the weights by model.
-        stimuli: Number of stimuli.
-        computed: Number of rows that were computed, rather than read.
-    """
-
-    embeddings: Embeddings
-    weights: dict[str, str]
-    stimuli: int
-    computed: int
-
-
 def represent(
     names: Sequence[str], stimuli: Sequence[Stimulus], setup: ScoringSetup, layers: Sequence[str] | None = None
-) -> Representations:
+) -> tuple[Embeddings, dict[str, Any]]:
     """Embed stimuli by models.
 
     Args:
@@ -75,6 +58,10 @@ def represent(
         stimuli: The stimuli.
         setup: The registry, and how embeddings are computed.
         layers: Layers of the only model, to be compared with each other.
+
+    Returns:
+        `[stimuli, width]` by name of the model or layer; and what results say of them: the numbers of models and
+        stimuli, the SHA-256 of weights by model, and the number of rows that were computed, rather than read.
 
     Raises:
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
@@ -93,9 +80,12 @@ def represent(
         ends = np.cumsum(table.notes["widths"])
         parts = [table.rows[:, end - width : end] for end, width in zip(ends, table.notes["widths"], strict=True)]
         embeddings = dict(zip(layers, parts, strict=True))
-    weights = {name: table.notes["weights"] for name, table in stored.items()}
-    computed = sum(table.computed for table in stored.values())
-    return Representations(embeddings, weights, len(stimuli), computed)
+    return embeddings, {
+        "n_models": len(stored),
+        "n_stimuli": len(stimuli),
+        "weights": {name: table.notes["weights"] for name, table in stored.items()},
+        "rows_computed": sum(table.computed for table in stored.values()),
+    }
 
 
 @contextmanager
@@ -139,7 +129,7 @@ def compare(models: Sequence[str], layers: Sequence[str] | None, measure: str, s
     Returns:
         The content of `cka.json`; errors as for `represent`, or that the similarity is undefined.
     """
-    described = _describe(represent(models, setup.catalog.stimuli, setup, layers), measure, setup)
+    described = _describe(*represent(models, setup.catalog.stimuli, setup, layers), measure, setup)
     if layers is not None:
         described = {"model": models[0], "n_layers": len(layers), **described}
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
@@ -168,27 +158,30 @@ def score(submission: Submission, setup: ScoringSetup, epsilon: float | None = N
         raise UserError(f"registry: {str(registry.path)!r} has one model; CKA compares two or more")
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
-    representations = represent(names, setup.catalog.stimuli if blue else submission.stimuli, setup)
-    described = _describe(representations, DEFAULT_MEASURE, setup, epsilon)
+    represented = represent(names, setup.catalog.stimuli if blue else submission.stimuli, setup)
+    described = _describe(*represented, DEFAULT_MEASURE, setup, epsilon)
 
     described["digests"]["submission"] = submission.sha256
-    scores = {"score": described["mean_cka_biased"]}
+    low, high = described["ci95"]["mean"] or (None, None)
+    means = [described[f"mean_cka_{estimate}"] for estimate in ("biased", "debiased", "calibrated")]
+    means += [low, high] if blue else [high, low]
     if epsilon is not None:
-        scores["score_with_epsilon"] = described.pop("mean_cka_with_epsilon")
-    ends = described["ci95"]["mean"]
-    if not blue:
-        scores = {key: 1 - mean for key, mean in scores.items()}
-        ends = ends and [1 - ends[1], 1 - ends[0]]
-    described["ci95"]["score"] = ends
-    header = {"contract_version": submission.contract_version, "team": submission.team, **scores}
-    return {**header, **described}
+        means.append(described.pop("mean_cka_with_epsilon"))
+    scores = dict(
+        zip(SCORE_NAMES, means if blue else [None if mean is None else 1 - mean for mean in means], strict=False)
+    )
+
+    described["ci95"]["score"] = None if low is None else [scores["low"], scores["high"]]
+    with_epsilon = {} if epsilon is None else {"score_with_epsilon": scores["with_epsilon"]}
+    header = {"contract_version": submission.contract_version, "team": submission.team, "score": scores["score"]}
+    return {**header, **with_epsilon, "scores": scores, **described}
 
 
 def _describe(
-    representations: Representations, measure: str, setup: ScoringSetup, epsilon: float | None = None
+    represented: Embeddings, about: dict[str, Any], measure: str, setup: ScoringSetup, epsilon: float | None = None
 ) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
-    names, embeddings = list(representations.embeddings), representations.embeddings.values()
+    names, embeddings = list(represented), represented.values()
     certainty: dict[str, Any] = {}
     with explain_embedding_errors(names):
         if measure == DEFAULT_MEASURE:
@@ -197,17 +190,17 @@ def _describe(
             biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
 
     lists = {"biased": biased.tolist(), "debiased": None if debiased is None else debiased.tolist()}
-    digests = {"registry": setup.registry.sha256, "catalog": setup.catalog.sha256, "weights": representations.weights}
+    digests = {"registry": setup.registry.sha256, "catalog": setup.catalog.sha256, "weights": about["weights"]}
     return {
-        "n_models": len(representations.weights),
-        "n_stimuli": representations.stimuli,
+        "n_models": about["n_models"],
+        "n_stimuli": about["n_stimuli"],
         mean_key(measure, "biased"): mean_over_pairs(biased),
         mean_key(measure, "debiased"): None if debiased is None else mean_over_pairs(debiased),
         "pairwise": {"names": names, **lists},
         **certainty,
         "extraction": setup.extraction.score_settings,
         "digests": digests,
-        "timings": {"rows_computed": representations.computed},
+        "timings": {"rows_computed": about["rows_computed"]},
     }
 
 

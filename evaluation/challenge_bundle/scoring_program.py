@@ -47,22 +47,8 @@ def score(submission: Path, team: str, reference: Path) -> dict[str, float | Non
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RefusedError(done.stderr.strip())
-        document = json.loads(Path(folder, "scores", "score.json").read_text())
-
-    def as_score(mean: float | None) -> float | None:
-        return mean if team == "blue" or mean is None else 1 - mean
-
-    low, high = document["ci95"]["score"] or (None, None)
-    # The rules may name an epsilon.
-    more = {"with_epsilon": document["score_with_epsilon"]} if "score_with_epsilon" in document else {}
-    return {
-        "score": document["score"],
-        "debiased": as_score(document["mean_cka_debiased"]),
-        "calibrated": as_score(document["mean_cka_calibrated"]),
-        "low": low,
-        "high": high,
-        **more,
-    }
+        scores: dict[str, float | None] = json.loads(Path(folder, "scores", "score.json").read_text())["scores"]
+        return scores
 
 
 def evaluate(user_submission_file: str, phase_codename: str, **_: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, matrix_of_pairs, read_embeddings
 
 VARIANCE = 0.99
@@ -37,7 +37,7 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Their rank is at most n - 2,
-            which usually needs more stimuli than dimensions. Tensors stay on their accelerator.
+            which usually needs more stimuli than dimensions.
 
     Returns:
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
@@ -104,7 +104,7 @@ def _check_ranks(ranks: Sequence[int], n: int) -> None:
         )
 
 
-def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, variance: float = 1.0) -> Array:
+def _basis(x: CentredEmbedding, columns: Floats, rounding: float, measure: str, variance: float = 1.0) -> Floats:
     """Compute an orthonormal basis of the column space, or of the principal axes with a share of the variance.
 
     Args:
@@ -118,8 +118,7 @@ def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, v
         `[n, r]`, r at most n - 2.
     """
     n = len(columns)
-    left, values, _ = namespace(columns).linalg.svd(columns, full_matrices=False)
-    strengths = to_host(values)
+    left, strengths, _ = np.linalg.svd(columns, full_matrices=False)
     rank = int((strengths > rounding).sum())
     if variance < 1:
         shares = (strengths**2).cumsum() / (strengths**2).sum()
@@ -130,17 +129,17 @@ def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, v
             f"{n - 1}; give more stimuli than dimensions"
         )
     # A copy, so that the other directions do not stay in memory.
-    return namespace(left).asarray(left[:, :rank], copy=True)
+    return left[:, :rank].copy()
 
 
-def _mean_correlation(x: Array, y: Array) -> float:
-    correlations = namespace(x).linalg.svdvals(x.T @ y)
+def _mean_correlation(x: Floats, y: Floats) -> float:
+    correlations = np.linalg.svdvals(x.T @ y)
     return float(correlations.sum()) / len(correlations)
 
 
-def _projection_weighted(x: tuple[Array, Array], y: tuple[Array, Array]) -> float:
+def _projection_weighted(x: tuple[Floats, Floats], y: tuple[Floats, Floats]) -> float:
     """Compute PWCCA from an orthonormal basis of the columns, `[n, r]`, and their coordinates in it, `[r, d]`."""
     (x_basis, x_coordinates), (y_basis, y_coordinates) = x, y
-    left, correlations, right = namespace(x_basis).linalg.svd(x_basis.T @ y_basis, full_matrices=False)
+    left, correlations, right = np.linalg.svd(x_basis.T @ y_basis, full_matrices=False)
     weights = (abs(left.T @ x_coordinates).sum(1), abs(right @ y_coordinates).sum(1))
     return sum(float(weight @ correlations) / float(weight.sum()) for weight in weights) / 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Floats, Indices, in_place, is_tensor, namespace, to_host
+from headstart.metrics.arrays import Floats, Indices, in_place
 from headstart.metrics.similarity.gram_products import check_rows
 
 if TYPE_CHECKING:
@@ -31,40 +31,40 @@ class Workspace:
     """Memory that is reused, since allocating fresh pages takes as long as filling them."""
 
     def __init__(self) -> None:
-        self._values: Array = None
+        self._values: Floats = np.empty(0)
 
-    def take(self, like: Array, *shape: int) -> Array:
-        """Return a float64 matrix of arbitrary content on the device of an array; it overwrites the one before."""
+    def take(self, *shape: int) -> Floats:
+        """Return an array of arbitrary content; it overwrites the one before."""
         size = math.prod(shape)
-        if self._values is None or len(self._values) < size:
-            self._values = None  # freed first, so that old and new are not in memory at the same time
-            self._values = namespace(like).empty(size, dtype=like.dtype, device=like.device)
+        if len(self._values) < size:
+            self._values = np.empty(0)  # freed first, so that old and new are not in memory at the same time
+            self._values = np.empty(size)
         return self._values[:size].reshape(shape)
 
 
 @dataclass(frozen=True)
 class CentredEmbedding:
-    """An embedding that is not copied (from memory, a memory-mapped file, an accelerator), and its mean row.
+    """An embedding that is not copied (from memory, a memory-mapped file), and its mean row.
 
     Attributes:
         name: Its name in messages.
-        values: Real array, or tensor on an accelerator, `[n, d]`.
+        values: Real array, `[n, d]`.
         mean: Mean row in float64, `[d]`.
     """
 
     name: str
-    values: Array
-    mean: Array
+    values: NDArray[Any]
+    mean: Floats
 
     @classmethod
     def read(cls, x: Embedding, name: str, debiased: bool) -> CentredEmbedding:
-        """Check an embedding `[n, d]` and compute its mean row, without copying it.
+        """Check an embedding `[n, d]` and compute its mean row, without copying it unless it is on an accelerator.
 
         Raises:
             ValueError: The embedding, which is named, is not a matrix of finite real numbers with enough rows for the
                 HSIC; or all its rows are equal up to rounding.
         """
-        values = in_place(name, x)
+        values = in_place(name, x, on_host=True)
         if values.ndim != 2 or values.shape[1] == 0:
             raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
         check_rows(len(values), name, debiased)
@@ -90,34 +90,29 @@ class CentredEmbedding:
         """The number of columns, d."""
         return int(self.values.shape[1])
 
-    @property
-    def layout(self) -> tuple[int, str]:
-        """The number of rows and the device, which embeddings must have in common."""
-        return self.n, str(self.mean.device)
-
-    def centred(self, rows: slice | Indices, workspace: Workspace) -> Array:
+    def centred(self, rows: slice | Indices, workspace: Workspace) -> Floats:
         """Centre some rows at the mean of all, in float64 `[rows, d]`, and write them into the workspace."""
         values = self.values[rows]
-        centred = workspace.take(self.mean, *values.shape)
+        centred = workspace.take(*values.shape)
         centred[:] = values
         centred -= self.mean
         return centred
 
-    def all_centred(self) -> Array:
+    def all_centred(self) -> Floats:
         """Centre all rows as `centred` does, in memory of their own."""
         return self.centred(slice(None), Workspace())
 
-    def chunks(self) -> Iterator[Array]:
+    def chunks(self) -> Iterator[Floats]:
         """Yield all centred rows in float64, some at a time; each chunk overwrites the one before."""
         workspace, step = Workspace(), max(1, CHUNK_VALUES // self.width)
         for start in range(0, self.n, step):
             yield self.centred(slice(start, start + step), workspace)
 
-    def squared_lengths(self) -> Array:
+    def squared_lengths(self) -> Floats:
         """Compute the squared lengths of the centred rows, the diagonal of the Gram matrix, `[n]`."""
-        return namespace(self.mean).concatenate([(chunk * chunk).sum(1) for chunk in self.chunks()])
+        return np.concatenate([(chunk * chunk).sum(1) for chunk in self.chunks()])
 
-    def unit_norm(self) -> tuple[Array, float]:
+    def unit_norm(self) -> tuple[Floats, float]:
         """Centre the embedding and scale it to Frobenius norm 1.
 
         Returns:
@@ -141,7 +136,7 @@ class CentredEmbedding:
         n, d = values.shape
         return values, precision(self.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 
-    def narrow(self) -> tuple[Array, float]:
+    def narrow(self) -> tuple[Floats, float]:
         """Return the result of `unit_norm`, rotated into at most n columns, `[n, min(n, d)]`.
 
         With `X^T = Q R`, the transposed triangle `R^T` has the Gram matrix of X.
@@ -149,51 +144,44 @@ class CentredEmbedding:
         values, rounding = self.unit_norm()
         if len(values) >= self.width:
             return values, rounding
-        triangle = namespace(values).linalg.qr(values.T, mode="r")
-        return (triangle[1] if is_tensor(values) else triangle).T, rounding
+        triangle: Any = np.linalg.qr(values.T, mode="r")
+        return triangle.T, rounding
 
-    def check_alike(self, layout: tuple[int, str], name: str) -> None:
-        """Raise a ValueError if this embedding differs in layout from another, which has a name."""
-        for ours, others, unit in zip(self.layout, layout, ("rows", "as device"), strict=True):
-            if ours != others:
-                raise ValueError(
-                    f"{self.name}: {ours} {unit}, but {name} has {others}; both need the same stimuli and device"
-                )
+    def check_alike(self, n: int, name: str) -> None:
+        """Raise a ValueError if this embedding has another number of rows than another, which has a name."""
+        if self.n != n:
+            raise ValueError(f"{self.name}: {self.n} rows, but {name} has {n}; both need the same stimuli")
 
 
 def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> list[CentredEmbedding]:
     """Check embeddings that are compared with each other, `[n, d_i]` each, and name them as `embeddings[3]`.
 
     Raises:
-        ValueError: As `CentredEmbedding.read`; or if there is none, or the numbers of rows or the devices differ.
+        ValueError: As `CentredEmbedding.read`; or if there is none, or the numbers of rows differ.
     """
     read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
     if not read:
         raise ValueError("embeddings: none given, at least 1 is needed")
     for x in read:
-        x.check_alike(read[0].layout, read[0].name)
+        x.check_alike(read[0].n, read[0].name)
     return read
 
 
-def precision(values: Array) -> float:
+def precision(values: NDArray[Any]) -> float:
     """Return the relative precision of values as they come; that of float64 for integers."""
-    kind = values.dtype
-    fractional = kind.is_floating_point if is_tensor(values) else kind.kind == "f"
-    return float(namespace(values).finfo(kind).eps) if fractional else float(np.finfo(np.float64).eps)
+    return float(np.finfo(values.dtype if values.dtype.kind == "f" else np.float64).eps)
 
 
-def _mean_and_spread(values: Array) -> tuple[Array, Array]:
+def _mean_and_spread(values: NDArray[Any]) -> tuple[Floats, Floats]:
     """Compute the mean of each column, and how far from the first row its values lie; both are exact of equal rows."""
-    xp = namespace(values)
-    origin = xp.asarray(values[:1], dtype=xp.float64, copy=True)[0]
+    origin = values[:1].astype(np.float64)[0]
     step = max(1, CHUNK_VALUES // values.shape[1])
-    total: Array = 0.0
-    spread = xp.zeros_like(origin)
+    total, spread = np.zeros_like(origin), np.zeros_like(origin)
     for start in range(0, len(values), step):
-        chunk = xp.asarray(values[start : start + step], dtype=xp.float64, copy=True)
+        chunk = values[start : start + step].astype(np.float64)
         chunk -= origin
         total += chunk.sum(0)
-        spread = xp.maximum(spread, xp.amax(abs(chunk), 0))
+        spread = np.maximum(spread, abs(chunk).max(0))
     return origin + total / len(values), spread
 
 
@@ -226,25 +214,24 @@ class UnitRows(CentredEmbedding):
     correlated: bool
     measure: str
 
-    def centred(self, rows: slice | Indices, workspace: Workspace) -> Array:
+    def centred(self, rows: slice | Indices, workspace: Workspace) -> Floats:
         """Scale some rows to length 1, in float64 `[rows, d]`, and write them into the workspace.
 
         Raises:
             ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
         """
         uncentred = self.values[rows]
-        values = workspace.take(self.mean, *uncentred.shape)
+        values = workspace.take(*uncentred.shape)
         values[:] = uncentred
 
-        largest = abs(values).max(1) if isinstance(values, np.ndarray) else abs(values).amax(1)
+        largest = abs(values).max(1)
         if self.correlated:
             values -= values.mean(1)[:, None]
         with np.errstate(over="ignore"):
-            lengths = namespace(values).sqrt((values * values).sum(1))
-        on_host, least = to_host(lengths), LOST * self.width**0.5 * to_host(largest)
-        if not np.isfinite(on_host).all():
+            lengths = np.sqrt((values * values).sum(1))
+        if not np.isfinite(lengths).all():
             raise ValueError(f"{self.name}: contains NaN or infinity, or values whose squares exceed float64")
-        if (degenerate := np.flatnonzero(on_host <= least)).size:
+        if (degenerate := np.flatnonzero(lengths <= LOST * self.width**0.5 * largest)).size:
             state = "equal in all columns" if self.correlated else "0"
             row = np.arange(self.n)[rows][degenerate[0]]
             raise ValueError(f"{self.name}: {self.measure} is undefined where a row is {state}, as row {row} is")
@@ -252,9 +239,9 @@ class UnitRows(CentredEmbedding):
         values /= lengths[:, None]
         return values
 
-    def sum(self) -> Array:
+    def sum(self) -> Floats:
         """Sum the rows of length 1, `[d]`."""
-        total: Array = 0.0
+        total = np.zeros(self.width)
         for chunk in self.chunks():
             total += chunk.sum(0)
         return total

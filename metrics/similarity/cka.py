@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
 from headstart.metrics.similarity.gram_products import GramProducts
 
@@ -31,7 +31,7 @@ BLOCK_BYTES = 256 * 2**20
 def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
     """Compute the linear CKA of two embeddings of the same stimuli.
 
-    Values of any real type and precision are converted to float64. Tensors stay on their accelerator.
+    Values of any real type and precision are converted to float64, and tensors on an accelerator are copied from it.
 
     Args:
         x: Embedding, `[n, dx]`, n at least 2, or 4 for the debiased form.
@@ -47,7 +47,7 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
             equidistant rows).
     """
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
-    pair[1].check_alike(pair[0].layout, "x")
+    pair[1].check_alike(pair[0].n, "x")
     return float(_products(pair).cka(["x", "y"], debiased)[0, 1])
 
 
@@ -120,16 +120,16 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
     Raises:
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
     """
-    total: Array = 0.0
-    count, layout = 0, None
+    total: Floats | float = 0.0
+    count, n = 0, None
     space, grams = Workspace(), Workspace()
     for count, values in enumerate(embeddings, start=1):
         x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
-        layout = layout or x.layout
-        x.check_alike(layout, "embeddings[0]")
+        n = n or x.n
+        x.check_alike(n, "embeddings[0]")
         with np.errstate(over="ignore", invalid="ignore"):
             rows = x.centred(slice(None), space)
-            gram = _multiply(rows, rows, grams.take(rows, x.n, x.n))
+            gram = np.matmul(rows, rows.T, out=grams.take(n, n))
             products = _own_products(gram)
         _, norms = products.normed([x.name], debiased)
         gram *= 1 / float(norms[0])
@@ -138,7 +138,7 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
 
     if count < 2:
         raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
-    mean = (float(_own_products(total).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
+    mean = (float(_own_products(np.asarray(total)).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
     return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
 
 
@@ -161,20 +161,20 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     products, diagonals = np.zeros((m, m)), np.empty((m, n))
     for rows, columns, tile in gram_tiles(embeddings):
         flat = tile.reshape(m, -1)
-        products += (1 if columns == rows else 2) * to_host(flat @ flat.T)
+        products += (1 if columns == rows else 2) * (flat @ flat.T)
         if columns == rows:
-            diagonals[:, rows] = to_host(flat[:, :: tile.shape[2] + 1])
+            diagonals[:, rows] = flat[:, :: tile.shape[2] + 1]
     return GramProducts.of(products, diagonals)
 
 
-def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, slice, Array]]:
-    """Compute the Gram matrices of m centred embeddings of one layout, tile by tile of their upper triangles.
+def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, slice, Floats]]:
+    """Compute the Gram matrices of m centred embeddings of as many rows, tile by tile of their upper triangles.
 
     Yields:
         The rows and the columns of a square tile, which are the same on the diagonal. Then its values in all Gram
         matrices, float64 `[m, rows, columns]`, which the next tile overwrites.
     """
-    n, m, mean = embeddings[0].n, len(embeddings), embeddings[0].mean
+    n, m = embeddings[0].n, len(embeddings)
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
     # The first tile is the largest, so that its memory is enough for all.
     side = math.ceil(n / tiles)
@@ -182,15 +182,17 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
     left, right, workspace = Workspace(), Workspace(), Workspace()
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
-            tile = workspace.take(mean, m, rows.stop - rows.start, columns.stop - columns.start)
+            tile = workspace.take(m, rows.stop - rows.start, columns.stop - columns.start)
             for gram, x in zip(tile, embeddings, strict=True):
                 first = x.centred(rows, left)
-                _multiply(first, first if rows == columns else x.centred(columns, right), gram)
+                # BLAS computes only half of the product of an array with itself, which is symmetric.
+                second = first if rows == columns else x.centred(columns, right)
+                np.matmul(first, second.T, out=gram)
             yield rows, columns, tile
 
 
 def compute_pairs(
-    x: CentredEmbedding, change: Callable[[Array, slice, slice], Array] = lambda tile, rows, columns: tile
+    x: CentredEmbedding, change: Callable[[Floats, slice, slice], Floats] = lambda tile, rows, columns: tile
 ) -> Floats:
     """Compute a value for every pair of rows from the Gram matrix, `[n (n - 1) / 2]`, alike ordered for all embeddings.
 
@@ -200,39 +202,31 @@ def compute_pairs(
     """
     pairs, filled = np.empty(x.n * (x.n - 1) // 2), 0
     for rows, columns, tile in gram_tiles([x]):
-        values = to_host(change(tile[0], rows, columns))
+        values = change(tile[0], rows, columns)
         part = values[~np.tri(len(values), dtype=bool)] if rows == columns else values.ravel()
         pairs[filled : filled + len(part)] = part
         filled += len(part)
     return pairs
 
 
-def _multiply(left: Array, right: Array, out: Array) -> Array:
-    # BLAS computes only half of the product of an array with itself, which is symmetric.
-    return namespace(out).matmul(left, right.T, out=out)
-
-
-def _own_products(gram: Array) -> GramProducts:
+def _own_products(gram: Floats) -> GramProducts:
     flat = gram.reshape(-1)
-    return GramProducts.of(np.array([[float(flat @ flat)]]), to_host(flat[:: len(gram) + 1])[None])
+    return GramProducts.of(np.array([[float(flat @ flat)]]), flat[None, :: len(gram) + 1])
 
 
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Multiply the features of every pair, summed over chunks of rows."""
     n, m = embeddings[0].n, len(embeddings)
-    products, diagonals = np.empty((m, m)), np.empty((m, n))
-    workspaces = Workspace(), Workspace()
+    products, workspaces = np.empty((m, m)), (Workspace(), Workspace())
     for i, x in enumerate(embeddings):
         for j, y in enumerate(embeddings[: i + 1]):
             step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
-            product: Array = 0.0
+            product: Floats | float = 0.0
             for start in range(0, n, step):
                 rows = slice(start, start + step)
                 left = x.centred(rows, workspaces[0])
                 right = left if i == j else y.centred(rows, workspaces[1])
                 product += left.T @ right
-                if i == j:
-                    diagonals[i, rows] = to_host((left * left).sum(1))
-            flat = product.reshape(-1)
+            flat = np.ravel(product)
             products[i, j] = products[j, i] = float(flat @ flat)
-    return GramProducts.of(products, diagonals)
+    return GramProducts.of(products, np.stack([x.squared_lengths() for x in embeddings]))

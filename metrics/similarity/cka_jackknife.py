@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
 from headstart.metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
@@ -94,12 +94,12 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     left, right, stripes = Workspace(), Workspace(), Workspace()
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        stripe = stripes.take(embeddings[0].mean, rows.stop - start, m, n)
+        stripe = stripes.take(rows.stop - start, m, n)
         for index, x in enumerate(embeddings):
             _multiply_blocks(x, rows, stripe[:, index], left, right)
 
-        by_row = to_host(stripe @ namespace(stripe).swapaxes(stripe, 1, 2))
-        diagonals = to_host(namespace(stripe).stack([stripe[r, :, start + r] for r in range(len(stripe))]))
+        by_row = stripe @ stripe.swapaxes(1, 2)
+        diagonals = np.stack([stripe[r, :, start + r] for r in range(len(stripe))])
         outer = diagonals[:, :, None] * diagonals[:, None, :]
         without = _without(products.grams, by_row, outer, n)
         self_terms = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
@@ -112,7 +112,7 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     return sums, squares, joint
 
 
-def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Array, left: Workspace, right: Workspace) -> None:
+def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Floats, left: Workspace, right: Workspace) -> None:
     """Fill a stripe of a Gram matrix, `[rows, n]`, reading the embedding in blocks."""
     first = x.centred(rows, left)
     step = max(len(first), BLOCK_BYTES // (16 * x.width))
@@ -125,14 +125,13 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
     """Compute the differences from the products of the features of every pair."""
     n, m = products.n, len(embeddings)
     sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.zeros(n)
-    diagonals, norms = np.empty((m, n)), np.empty((m, n))
+    diagonals, norms = [x.squared_lengths() for x in embeddings], np.empty((m, n))
     for i, x in enumerate(embeddings):
-        by_row, diagonals[i] = _row_products(x, x)
-        without = _without(products.grams[i, i], by_row, diagonals[i] ** 2, n)
+        without = _without(products.grams[i, i], _row_products(x, x), diagonals[i] ** 2, n)
         norms[i] = np.sqrt(_defined(without, products.grams[i, i]))
 
     for i, j in combinations(range(m), 2):
-        by_row, _ = _row_products(embeddings[i], embeddings[j])
+        by_row = _row_products(embeddings[i], embeddings[j])
         without = _without(products.grams[i, j], by_row, diagonals[i] * diagonals[j], n)
         differences = without / (norms[i] * norms[j]) - biased[i, j]
         sums[i, j] = sums[j, i] = differences.sum()
@@ -141,20 +140,19 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
     return sums, squares, joint
 
 
-def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Floats, Floats]:
-    """Compute `sum_j k_ij l_ij` and the squared lengths of the rows of x, `[n]` each."""
+def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> Floats:
+    """Compute `sum_j k_ij l_ij`, `[n]`."""
     n, spaces = x.n, (Workspace(), Workspace())
     step = max(1, BLOCK_BYTES // (16 * (x.width + y.width)))
     blocks = [slice(start, start + step) for start in range(0, n, step)]
-    product: Array = 0.0
+    product: Floats | float = 0.0
     for rows in blocks:
         product += x.centred(rows, spaces[0]).T @ y.centred(rows, spaces[1])
-    by_row, lengths = np.empty(n), np.empty(n)
+    by_row = np.empty(n)
     for rows in blocks:
         first, second = x.centred(rows, spaces[0]), y.centred(rows, spaces[1])
-        by_row[rows] = to_host(((first @ product) * second).sum(1))
-        lengths[rows] = to_host((first * first).sum(1))
-    return by_row, lengths
+        by_row[rows] = ((first @ product) * second).sum(1)
+    return by_row
 
 
 def _without(whole: Floats | float, by_row: Floats, diagonals: Floats, n: int) -> Floats:

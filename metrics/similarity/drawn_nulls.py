@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headstart.metrics.arrays import Floats, Indices, to_host
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 from headstart.metrics.similarity.permutation_moments import SEED
 
@@ -65,7 +65,7 @@ def permuted_cka(embeddings: Sequence[CentredEmbedding], orders: Indices) -> Flo
     n = embeddings[0].n
     grams = np.empty((n * n, len(embeddings)))
     for index, x in enumerate(embeddings):
-        rows = to_host(x.all_centred())
+        rows = x.all_centred()
         gram = rows @ rows.T
         grams[:, index] = (gram / np.linalg.norm(gram)).ravel()
 

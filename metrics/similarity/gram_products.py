@@ -110,7 +110,7 @@ class GramProducts:
 
 
 def to_cosines(products: Floats, norms: Floats, lowest: float) -> Floats:
-    """Divide inner products `[m, m]` by norms `[m]`; accelerators may round the two halves differently."""
+    """Divide inner products `[m, m]` by norms `[m]`; BLAS may round the two halves differently."""
     matrix = ((products + products.T) / 2 / np.outer(norms, norms)).clip(lowest, 1.0)
     np.fill_diagonal(matrix, 1.0)
     return np.asarray(matrix)

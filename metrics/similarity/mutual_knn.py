@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Floats, check_integer, is_tensor, to_host
+from headstart.metrics.arrays import Floats, check_integer
 from headstart.metrics.similarity import cka
 from headstart.metrics.similarity.centred_embedding import Embedding, UnitRows, matrix_of_pairs, read_unit_rows
 
@@ -27,8 +27,7 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
     embeddings, in bytes: 8 m n k, n k^2 for a pair, 8 n d for one embedding in float64, and twice 256 MiB of cosines.
 
     Args:
-        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, n above k. Tensors stay on
-            their accelerator.
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, n above k.
         k: Neighbours of each stimulus.
 
     Returns:
@@ -61,8 +60,7 @@ def _nearest(x: UnitRows, k: int) -> NDArray[np.int64]:
         lowest = min(lowest, float(abs(cosines).min()))
         # In each row of the block, the cosine of the row with itself is one further to the right.
         cosines.reshape(-1)[start :: n + 1] = -2
-        highest = cosines.topk(k, 1).indices if is_tensor(cosines) else np.argpartition(cosines, n - k, 1)[:, n - k :]
-        neighbours.append(to_host(highest))
+        neighbours.append(np.argpartition(cosines, n - k, 1)[:, n - k :])
     if lowest > 1 - LOST:
         raise ValueError(f"{x.name}: mutual kNN is undefined where all rows lie on one line through the origin")
     return np.concatenate(neighbours)

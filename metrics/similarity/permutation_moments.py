@@ -13,7 +13,7 @@ They are derived by partitions. `E t^k` is a sum over 2k indices, and the value 
 A partition of 2k indices into b blocks contributes the sum over different indices of products of entries of A, times
 that of B, divided by `n (n - 1) ... (n - b + 1)`. Sums over different indices are linear combinations of the sums over
 all indices. The rows of A sum to 0, and so does its diagonal. Among the sums over all indices, only those of connected
-graphs whose vertices all have two or more ends of edges are therefore not 0. Each row of the tables below is a number
+graphs whose vertices all have two or more ends of edges are therefore not 0. Each row of `partitions.csv` is a number
 of partitions, their blocks, and the linear combination.
 
 With `K = X X'`, sums over the diagonal are computed from all rows. The others would take up to n^3 operations. For more
@@ -25,41 +25,17 @@ Cochran, "Sampling Techniques", 3rd edition, 1977, chapter 6).
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Workspace
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
-Partitions = Sequence[tuple[int, int, tuple[int, ...]]]
-
-# Combinations of the sums of a_ii^2 and a_ij^2.
-SECOND: Partitions = ((1, 1, (1, 0)), (2, 2, (1, -1)), (5, 2, (1, 0)), (4, 3, (2, -1)), (2, 3, (2, 0)), (1, 4, (6, -2)))
-# Combinations of the sums of a_ii^3, a_ij^3, a_ii a_ij^2 and a_ii a_ij a_jj, and tr A^3.
-THIRD: Partitions = (
-    (1, 1, (1, 0, 0, 0, 0)),
-    (4, 2, (1, -1, 0, 0, 0)),
-    (12, 2, (1, 0, -1, 0, 0)),
-    (6, 2, (1, 0, 0, -1, 0)),
-    (9, 2, (1, 0, 0, 0, 0)),
-    (24, 3, (2, -1, -1, 0, 0)),
-    (8, 3, (2, 0, -3, 0, 1)),
-    (6, 3, (2, 0, -2, 0, 0)),
-    (24, 3, (2, 0, -1, -1, 0)),
-    (12, 3, (2, 0, -1, 0, 0)),
-    (12, 3, (2, 0, 0, -1, 0)),
-    (4, 3, (2, 0, 0, 0, 0)),
-    (6, 4, (6, -2, -4, 0, 0)),
-    (8, 4, (6, -2, -3, 0, 0)),
-    (24, 4, (6, -1, -5, -1, 1)),
-    (12, 4, (6, 0, -3, -2, 0)),
-    (12, 4, (6, 0, -2, -2, 0)),
-    (3, 4, (6, 0, 0, -2, 0)),
-    (12, 5, (24, -4, -16, -4, 2)),
-    (3, 5, (24, 0, -8, -8, 0)),
-    (1, 6, (120, -16, -72, -24, 8)),
-)
+# The table: of which moment, number of partitions, blocks, and the weights of the sums that its header names; k is the
+# moment.
+PARTITIONS = np.loadtxt(Path(__file__).with_name("partitions.csv"), delimiter=",", skiprows=1)
 ROWS = 384
 SEED = 0
 
@@ -74,7 +50,7 @@ def mean_and_variance(products: GramProducts) -> tuple[Floats, Floats]:
     remaining = 1 - traces**2 / (n - 1)
     self_terms = products.diagonals.diagonal() / squares - traces**2 / n
     constant = remaining <= DEGENERATE
-    variance = np.maximum(_expectation(n, SECOND, np.stack([self_terms, remaining], axis=1)), 0)
+    variance = np.maximum(_expectation(n, 2, np.stack([self_terms, remaining], axis=1)), 0)
     variance[constant] = variance[:, constant] = 0
     return np.outer(traces, traces) / (n - 1), variance
 
@@ -98,7 +74,7 @@ def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> 
     norms = scales * np.sqrt(squares)
     _, variance = mean_and_variance(products)
     n, cubes = products.n, np.stack(terms, axis=1) / norms[:, None] ** 3
-    third = _expectation(n, THIRD, cubes)
+    third = _expectation(n, 3, cubes)
     of_lengths = n / ((n - 1) * max(n - 2, 1)) * np.outer(cubes[:, 0], cubes[:, 0])
     whole, part = (
         np.divide(moment, variance**1.5, out=np.zeros_like(third), where=variance > 0) for moment in (third, of_lengths)
@@ -106,13 +82,13 @@ def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> 
     return whole, part
 
 
-def _expectation(n: int, partitions: Partitions, sums: Floats) -> Floats:
-    """Add up a table for all pairs: sums of one matrix `[m, s]` give `[m, m]`."""
+def _expectation(n: int, moment: int, sums: Floats) -> Floats:
+    """Add up the table of a moment for all pairs: sums of one matrix `[m, s]` give `[m, m]`."""
     total = np.zeros((len(sums), len(sums)))
-    for count, blocks, weights in partitions:
+    for _, count, blocks, *weights in PARTITIONS[PARTITIONS[:, 0] == moment]:
         # n indices cannot take more than n different values.
         if blocks <= n:
-            combined = sums @ np.array(weights, dtype=np.float64)
+            combined = sums @ np.array(weights[: sums.shape[1]])
             arrangements = float(np.prod(np.arange(n, n - blocks, -1, dtype=np.float64)))
             total += count / arrangements * np.outer(combined, combined)
     return total
@@ -132,7 +108,7 @@ def _cubic_sums(x: CentredEmbedding, squares: float) -> tuple[float, ...]:
         and a_ii a_ij a_jj; and tr A^3.
     """
     n = x.n
-    diagonal = to_host(x.squared_lengths())
+    diagonal = x.squared_lengths()
     scale = 4.0 ** -math.floor(math.log2(diagonal.max()) / 2)
     diagonal, squares = diagonal * scale, squares * scale**2
     trace, own_squares, own_cubes = (float((diagonal**power).sum()) for power in (1, 2, 3))
@@ -164,8 +140,7 @@ def _between_rows(x: CentredEmbedding, scale: float, between: float) -> tuple[fl
     """
     n, sample = x.n, _sample_rows(x, scale)
     gram = sample @ sample.T
-    s, xp = len(gram), namespace(gram)
-    diagonal = xp.array(gram.diagonal(), copy=True) if xp is np else gram.diagonal().clone()
+    s, diagonal = len(gram), gram.diagonal().copy()
     gram.reshape(-1)[:: s + 1] = 0
     squared = gram * gram
     lines = squared.sum(1)
@@ -188,11 +163,11 @@ def _between_rows(x: CentredEmbedding, scale: float, between: float) -> tuple[fl
     return size * pairs * entries, size * pairs * rows, size * pairs * bilinear, size * triples * triangles
 
 
-def _trace_of_cube(symmetric: Array) -> float:
+def _trace_of_cube(symmetric: Floats) -> float:
     return float((symmetric @ symmetric.T).reshape(-1) @ symmetric.reshape(-1))
 
 
-def _sample_rows(x: CentredEmbedding, scale: float) -> Array:
+def _sample_rows(x: CentredEmbedding, scale: float) -> Floats:
     """Sample rows, or take all where they are few, and scale them by the root of their Gram matrix's factor."""
     sampled = np.sort(np.random.default_rng(SEED).choice(x.n, ROWS, replace=False)) if x.n > ROWS else slice(None)
     rows = x.centred(sampled, Workspace())

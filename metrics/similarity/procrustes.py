@@ -11,7 +11,9 @@ Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021).
 
 from collections.abc import Iterable
 
-from headstart.metrics.arrays import Array, Floats, namespace
+import numpy as np
+
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import Embedding, matrix_of_pairs, read_embeddings
 
 
@@ -23,8 +25,7 @@ def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     bytes, and 16 n d for one embedding in float64.
 
     Args:
-        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Tensors stay on their
-            accelerator.
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each.
 
     Returns:
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
@@ -36,5 +37,5 @@ def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     return matrix_of_pairs(narrowed, _nuclear_norm), None
 
 
-def _nuclear_norm(x: Array, y: Array) -> float:
-    return float(namespace(x).linalg.svdvals(x.T @ y).sum())
+def _nuclear_norm(x: Floats, y: Floats) -> float:
+    return float(np.linalg.svdvals(x.T @ y).sum())

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
 from headstart.metrics.similarity.cka import compute_pairs, gram_tiles
 from headstart.metrics.similarity.gram_products import GramProducts
@@ -37,7 +37,7 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
-            blocks, several times. Tensors stay on their accelerator.
+            blocks, several times.
         fraction: The bandwidth as a part of the median distance between rows, positive.
 
     Returns:
@@ -65,14 +65,14 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
         for gram, length, exponent in zip(tile, lengths, exponents, strict=True):
             squares = _squared_distances(length, gram, rows, columns)
             squares *= exponent
-            namespace(squares).expm1(squares, out=squares)
+            np.expm1(squares, out=squares)
             squares -= constant
 
         flat = tile.reshape(m, -1)
-        products += (1 if rows == columns else 2) * to_host(flat @ flat.T)
-        sums[:, rows] += to_host(tile.sum(2))
+        products += (1 if rows == columns else 2) * (flat @ flat.T)
+        sums[:, rows] += tile.sum(2)
         if rows != columns:
-            sums[:, columns] += to_host(tile.sum(1))
+            sums[:, columns] += tile.sum(1)
 
     means, totals = sums / n, sums.mean(axis=1) / n
     centred = products - 2 * n * means @ means.T + n * n * np.outer(totals, totals)
@@ -80,7 +80,7 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
     return GramProducts.of(centred, diagonals).estimates([x.name for x in read])
 
 
-def _squared_lengths(x: CentredEmbedding) -> Array:
+def _squared_lengths(x: CentredEmbedding) -> Floats:
     """Compute the squared lengths of the centred rows, `[n]`; a ValueError if they are not finite."""
     lengths = x.squared_lengths()
     if not math.isfinite(float(lengths.sum())):
@@ -88,21 +88,21 @@ def _squared_lengths(x: CentredEmbedding) -> Array:
     return lengths
 
 
-def _squared_distances(lengths: Array, gram: Array, rows: slice, columns: slice) -> Array:
+def _squared_distances(lengths: Floats, gram: Floats, rows: slice, columns: slice) -> Floats:
     """Turn a tile of a centred Gram matrix into the squared distances of its rows, in place."""
     gram *= -2
     gram += lengths[rows][:, None]
     gram += lengths[columns]
     if rows == columns:
         gram.reshape(-1)[:: len(gram) + 1] = 0
-    return namespace(gram).clip(gram, 0, None, out=gram)
+    return np.clip(gram, 0, None, out=gram)
 
 
-def _median_distance(x: CentredEmbedding, lengths: Array) -> float:
+def _median_distance(x: CentredEmbedding, lengths: Floats) -> float:
     """Compute the median of the distances between different rows."""
     distances = compute_pairs(x, partial(_squared_distances, lengths))
     median = float(np.median(np.sqrt(distances, out=distances), overwrite_input=True))
-    if not median**2 > LOST * float(np.median(to_host(lengths))):
+    if not median**2 > LOST * float(np.median(lengths)):
         raise ValueError(
             f"{x.name}: RBF CKA is undefined where the median distance between rows is 0, or lost to rounding"
         )

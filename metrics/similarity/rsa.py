@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Floats, to_host
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity import cka
 from headstart.metrics.similarity.centred_embedding import Embedding, UnitRows, read_unit_rows
 from headstart.metrics.similarity.cka import compute_pairs, gram_tiles
@@ -31,7 +31,7 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[Floats, None]
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
-            blocks, several times. Tensors stay on their accelerator.
+            blocks, several times.
 
     Returns:
         Symmetric `[m, m]` from -1 to 1 with ones on the diagonal; None, since there is no debiased estimate.
@@ -55,7 +55,7 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[Floats, None]
             gram -= mean
             if rows == columns:
                 gram[:: tile.shape[2] + 1] = 0
-        products += (1 if rows == columns else 2) * to_host(flat @ flat.T)
+        products += (1 if rows == columns else 2) * (flat @ flat.T)
     return _correlations(products / (n * (n - 1)), read), None
 
 

@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats, Indices
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding
+from headstart.metrics.similarity.centred_embedding import read_embeddings
 from headstart.metrics.similarity.subset_search import UNDEFINED, SubsetScores
 
 Embeddings = Sequence[NDArray[np.floating]]
 
-# Rows that are read at a time.
-ROWS = 4096
 # A centred Gram matrix of smaller squared Frobenius norm vanishes: with embeddings of unit mean norm, its stimuli lie
 # within about 1e-5 of one another, as copies of one image do after a float32 forward pass.
 VANISHING = 1e-20
@@ -36,7 +34,7 @@ class StimulusScores(SubsetScores):
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
 
     Raises:
-        ValueError: There are fewer than 2 models; or as `CentredEmbedding.read`.
+        ValueError: There are fewer than 2 models; or as `read_embeddings`.
     """
 
     kind = "stimuli"
@@ -45,10 +43,8 @@ class StimulusScores(SubsetScores):
         if len(embeddings) < 2:
             raise ValueError(f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2")
         super().__init__(len(embeddings[0]))
-        self._embeddings = embeddings
-        read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased=False) for i, x in enumerate(embeddings)]
-        self._means = [embedding.mean for embedding in read]
-        self._norms = [_mean_norm(embedding, mean) for embedding, mean in zip(embeddings, self._means, strict=True)]
+        self._read = read_embeddings(embeddings)
+        self._norms = [float(np.sqrt(embedding.squared_lengths()).mean()) for embedding in self._read]
         self._candidate_rows: list[NDArray[np.floating]] = []
         self._members: Indices = np.arange(0)
         # Rows and Gram matrices of the members, from the mean of all stimuli.
@@ -114,13 +110,10 @@ class StimulusScores(SubsetScores):
         self._products, self._smallest = flat @ flat.T, np.maximum(VANISHING, CANCELLED * squares)
 
     def _rows(self, stimuli: Indices, kind: type[np.floating]) -> list[NDArray[np.floating]]:
-        parts = zip(self._embeddings, self._means, self._norms, strict=True)
-        return [(embedding[stimuli].astype(kind) - mean.astype(kind)) / kind(norm) for embedding, mean, norm in parts]
-
-
-def _mean_norm(embedding: NDArray[np.floating], mean: Floats) -> float:
-    parts = (embedding[first : first + ROWS] for first in range(0, len(embedding), ROWS))
-    return float(sum(np.linalg.norm(part - mean, axis=1).sum() for part in parts)) / len(embedding)
+        return [
+            (embedding.values[stimuli].astype(kind) - embedding.mean.astype(kind)) / kind(norm)
+            for embedding, norm in zip(self._read, self._norms, strict=True)
+        ]
 
 
 def _pair_products(vectors: Floats) -> Floats:

@@ -91,7 +91,7 @@ def read_rows(
     extraction = Extraction(device="cpu", num_workers=0)
     setup = ScoringSetup(read_registry(registry), read_catalog(catalog), extraction)
     stimuli = [setup.catalog.stimuli[index] for index in indices] or setup.catalog.stimuli
-    return represent(models or list(setup.registry.entries), stimuli, setup, layers).embeddings
+    return represent(models or list(setup.registry.entries), stimuli, setup, layers)[0]
 
 
 def set_environment(patch: pytest.MonkeyPatch, folder: Path) -> None:

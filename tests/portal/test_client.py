@@ -111,10 +111,15 @@ def test_what_cannot_be_submitted_or_asked_is_one_line(
         assert (code, lines) == (1, [])
         return message.removeprefix("error: ")
 
-    keys = "file: {} has not one of the keys models, differentiating_images"
-    for content, message in {b"{}": keys, b"[]": keys, b"{": "{}: 1 problem: is not JSON: "}.items():
+    keys = 'either "models" (Blue Team) or "differentiating_images" (Red Team)'
+    for content, message in {
+        b"{}": f"must have {keys}",
+        b"[]": f"must be an object with {keys}",
+        b"{": "is not",
+    }.items():
         Path(document).write_bytes(content)
-        assert error(url).startswith(message.format(document))
+        assert (line := error(url)).startswith(f"{document}: 1 problem: ")
+        assert message in line
     Path(document).write_bytes(DOCUMENT)
 
     with socket.create_server(("127.0.0.1", 0)) as free:

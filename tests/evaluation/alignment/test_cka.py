@@ -73,7 +73,11 @@ def test_score_equals_numpy(scored: dict[str, Any], team: str) -> None:
     assert document["mean_cka_debiased"] == pytest.approx(mean(embeddings, linear_cka, True), abs=1e-9)
     assert document["score"] == pytest.approx(biased if team == "blue" else 1 - biased, abs=1e-9)
     expected = epsilon if team == "blue" else 1 - epsilon
-    assert document["score_with_epsilon"] == pytest.approx(expected, abs=1e-12)
+    assert document["score_with_epsilon"] == document["scores"]["with_epsilon"] == pytest.approx(expected, abs=1e-12)
+    means = [document[f"mean_cka_{estimate}"] for estimate in ("biased", "debiased", "calibrated")]
+    scores = means if team == "blue" else [1 - mean for mean in means]
+    assert [document["scores"][name] for name in ("score", "debiased", "calibrated")] == scores
+    assert [document["scores"][name] for name in ("low", "high")] == document["ci95"]["score"]
     assert f"; {expected:.6f} with {EPSILON:g} added to the denominator of CKA" in scored[team].printed
     matrix, rows = np.array(document["pairwise"]["biased"]), list(embeddings.values())
     for i, j in combinations(range(3), 2):

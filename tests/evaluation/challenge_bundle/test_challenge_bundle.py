@@ -23,7 +23,7 @@ COMMAND = """
 import json, pathlib, sys
 (folder,) = [pathlib.Path(option[9:]) for option in sys.argv if option.startswith("--output=")]
 folder.mkdir()
-document = {"score": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.5, "ci95": {"score": None}}
+document = {"scores": {"score": 0.25, "debiased": None, "calibrated": 0.5, "low": None, "high": None}}
 (folder / "score.json").write_text(json.dumps(document))
 """
 
