@@ -155,7 +155,7 @@ def _build_custom(spec: NetworkSpec) -> tuple[nn.Module, None]:
     make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
     failed = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
     network = _call(
-        partial(make, **spec.arguments),
+        lambda: make(**spec.arguments),
         terms.arguments,
         lambda error: f"{failed}: {type(error).__name__}: {reason_of(error)}",
     )
