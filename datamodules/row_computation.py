@@ -90,7 +90,6 @@ def load(request: RowRequest) -> FrozenNetwork | None:
     if request.taps:
         with prefix_model_errors(spec.name):
             network, preprocessing = build(spec)
-        assert preprocessing is not None
         layers = LayerEmbedding(spec.name, network, request.taps, preprocessing, spec.forward_args).to(device)
         return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torchvision.transforms.v2 import Transform
-from torchvision.tv_tensors import Mask, wrap
+from torchvision.tv_tensors import wrap
 
 
 class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
@@ -46,18 +46,6 @@ class MirrorHalf(Transform):  # type: ignore[misc]  # torchvision has no types
         """Mirror photos, `[samples, 3, height, width]`, or label maps, `[samples, height, width]`, left to right."""
         half = len(inpt) // 2
         return _as(inpt, torch.cat([inpt[:half].flip(-1), inpt[half:]]))
-
-
-class PermuteChannels(Transform):  # type: ignore[misc]  # torchvision has no types
-    """Permutes the colour channels of a batch, all of its photos alike, so that no class follows from its colours."""
-
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """Sample the order of the channels."""
-        return {"order": torch.randperm(3)}
-
-    def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
-        """Permute the channels of photos, `[samples, 3, height, width]`; label maps stay."""
-        return inpt if isinstance(inpt, Mask) else _as(inpt, inpt[:, params["order"]])
 
 
 def _as(before: Tensor, after: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Shipped configurations: what they point to."""
+"""Shipped configurations: what they point to, that they run, and that sweeps name options that exist."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from headstart.modules.methods.catalogue import METHODS
-from headstart.tests.material.root import require_checkout
+from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.training import CONFIGS, run
 from headstart.train import main
 
-CONFIGS = Path(__file__).parents[1] / "configs"
-ROOT = CONFIGS.parent
 BENCHMARKS = ROOT / "benchmarks" / "local"
 LOCAL = BENCHMARKS / "shared.yaml"
 PUBLIC = CONFIGS / "sweep" / "benchmark.yaml"
@@ -25,6 +24,8 @@ TARGETS = [
     for target in suite["parameters"]["config"]["values"]
     for source in suite["parameters"]["data.backbone"]["values"][:1]
 ]
+COMPARISONS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base" and "task:" not in path.read_text())
+SWEEPS = sorted(path for folder in (CONFIGS, BENCHMARKS) for path in (folder / "sweep").glob("*.yaml"))
 ALL_TARGETS = [path for path in (CONFIGS / "data").glob("*.yaml") if path.stem != "cats_and_dogs_photos"]
 
 
@@ -116,3 +117,40 @@ def test_targets_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
         chosen = print_config(capsys, f"--data={target}", f"--data.backbone={source}", f"--model={model}")
         weights = yaml.safe_load(source.read_text())["weights"]
         assert chosen["data"]["init_args"]["backbone"]["weights"] == weights, (target, source)
+
+
+@pytest.mark.usefixtures("shared_cache")
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(path, marks=pytest.mark.slow if path.stem == "fine_tuning" else ()) for path in COMPARISONS],
+    ids=lambda path: path.stem,
+)
+def test_every_shipped_config_runs(
+    config: Path, tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A registry that a configuration names lies in the checkout.
+    monkeypatch.chdir(ROOT)
+    options = ["--trainer.logger=false", "--data.max_samples=12", "--data.orderings=1", "--data.validation_size=8"]
+    if config.stem not in ("demo", "demo_source"):
+        photos = ["--data.photos=headstart.datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
+        backbone = "--data.backbone={name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
+        options += [*photos, backbone, "--data.batch_size=1", "--criterion.evaluate_every=1"]
+    results = run(tmp_path, "--config", str(config), *options)
+    assert results["complete"]
+    assert results["evaluations"] >= 10
+    assert all(len(scores["accuracy_at"]["10"]) == 1 for scores in results["methods"].values())
+
+
+def test_every_sweep_names_options_that_exist(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    for path in SWEEPS:
+        sweep = yaml.safe_load(path.read_text())
+        fixed = [part for part in sweep["command"] if part.startswith("--")]
+        print_config(capsys, *fixed, *(f"--{key}={each['values'][-1]}" for key, each in sweep["parameters"].items()))
+        # Agents of W&B put the runs into this project and rank them by this metric; a group is a setting.
+        assert (sweep["project"], sweep["metric"].keys()) == ("headstart", {"name", "goal"}), path
+        assert sweep["command"][:2] == ["headstart", "train"], path
+        assert not any("group" in option for option in fixed), path
+        assert all(len(set(map(str, each["values"]))) > 1 for each in sweep["parameters"].values()), path

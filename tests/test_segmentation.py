@@ -71,7 +71,6 @@ def test_the_source_of_the_registry_has_the_reported_mean_iou(source: dict[str, 
     assert (entry.layer, entry.embedding, entry.model_parameters["num_classes"]) == ("pixels", "pool", 3)
     network, preprocessing = build(known.networks(["source"], seed=0)["source"])
     assert isinstance(network, PixelClassifier)
-    assert preprocessing is not None
     assert source["classes"] == ["background", "fish", "car"]
     assert (source["measure"], source["validation_size"]) == ("mean IoU", 5)
     # Weights are kept in half precision.

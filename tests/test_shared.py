@@ -1,7 +1,6 @@
 """End-to-end tests on real photos and real weights, where they lie beside the checkout."""
 
 import json
-import os
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,10 @@ import pytest
 from headstart import evaluate, train
 from headstart.datamodules.row_computation import RowComputer
 from headstart.tests.material.arena import read_rows
+from headstart.tests.material.root import ROOT, SHARED, require_shared
 
-ROOT = Path(__file__).parent.parent
-SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
-PHOTOS = SHARED / "data" / "cats_and_dogs"
-WEIGHTS = SHARED / "weights" / "mobilenet_v2_imagenet.safetensors"
-
-pytestmark = pytest.mark.skipif(
-    not (PHOTOS.is_dir() and WEIGHTS.is_file()),
-    reason="needs the photos and weights of HEADSTART_SHARED, by default ../shared",
-)
+PHOTOS = require_shared("data/cats_and_dogs")
+WEIGHTS = require_shared("weights/mobilenet_v2_imagenet.safetensors")
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,6 @@ def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str
     except UserError as error:
         hint = "; --random_weights=true checks without" if "could not be downloaded" in str(error) else ""
         raise UserError(f"{error}{hint}") from error
-    assert preprocessing is not None
     (width,) = LayerEmbedding(name, network, choose_taps(entry), preprocessing, spec.forward_args).widths
     return width
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
-from headstart.modules.networks.build import build_prepared, explain_picture_errors
+from headstart.modules.networks.build import build, explain_picture_errors
 from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
@@ -98,7 +98,7 @@ class Backbone(nn.Module):
                 of one picture depend on the others.
         """
         photo = self.noise_photo()
-        with explain_picture_errors(spec, _sized_by(spec), self.preprocessing.crop):
+        with explain_picture_errors(spec, self.preprocessing.crop):
             features = run_once(self, torch.cat([photo, photo.flip(-1)]))
             again = run_once(self, torch.cat([torch.zeros_like(photo), photo]))
         shape = features.shape if isinstance(features, Tensor) else ()
@@ -144,13 +144,13 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
         The backbone, in evaluation mode and the channels-last layout.
 
     Raises:
-        UserError: As `build_prepared`; or it has no classifier, or changes what that returns.
+        UserError: As `build`; or it has no classifier, or changes what that returns.
     """
-    network, preprocessing = build_prepared(spec)
+    network, preprocessing = build(spec)
     has_width = hasattr(network, "num_features")
     heads = dict[str, nn.Linear]()
     if spec.library != CUSTOM or not has_width:
-        heads = _find_heads(network, preprocessing, spec, _sized_by(spec), may_lack=has_width)
+        heads = _find_heads(network, preprocessing, spec, may_lack=has_width)
 
     for classifier in heads.values():
         identity = nn.Identity()
@@ -167,7 +167,7 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
         width = next(iter(heads.values())).in_features
     elif spec.library != CUSTOM:
         # The features of some networks of timm are wider than the feature maps, whose width is `num_features`.
-        with explain_picture_errors(spec, _sized_by(spec), preprocessing.crop):
+        with explain_picture_errors(spec, preprocessing.crop):
             width = run_on_noise(network, preprocessing).shape[-1]
 
     # Classifiers whose logits are averaged are no linear head of one layer's features.
@@ -191,14 +191,14 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
         the number of features that enter the classifier.
 
     Raises:
-        UserError: As `build_prepared`; or it has no linear classifier, or does not take such photos.
+        UserError: As `build`; or it has no linear classifier, or does not take such photos.
     """
     sized = spec
     if spec.library in CLASSIFIERS:
         sized = replace(spec, arguments={**spec.arguments, "num_classes": classes})
-    network, preprocessing = build_prepared(sized if spec.weights is None else spec)
+    network, preprocessing = build(sized if spec.weights is None else spec)
 
-    heads = _find_heads(network, preprocessing, spec, spec.terms.preprocessing)
+    heads = _find_heads(network, preprocessing, spec)
     if spec.weights is not None or next(iter(heads.values())).out_features != classes:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(spec.seed)
@@ -220,19 +220,14 @@ def run_on_noise(network: nn.Module, preprocessing: Preprocessing) -> Tensor:
 
 
 def _find_heads(
-    network: nn.Module, preprocessing: Preprocessing, spec: NetworkSpec, option: str, may_lack: bool = False
+    network: nn.Module, preprocessing: Preprocessing, spec: NetworkSpec, may_lack: bool = False
 ) -> dict[str, nn.Linear]:
     """Return the linear classifiers of a network by module path; a UserError where it has none but needs one."""
-    with explain_picture_errors(spec, option, preprocessing.crop):
+    with explain_picture_errors(spec, preprocessing.crop):
         heads = linear_heads(network, partial(run_on_noise, network, preprocessing))
     if not heads and not may_lack:
         raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
     return heads
-
-
-def _sized_by(spec: NetworkSpec) -> str:
-    """Return the option that is wrong where a network cannot take the pictures: the code of a library is right."""
-    return spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
 
 
 class PreLogits:

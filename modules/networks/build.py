@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from headstart.modules.networks.libraries import LIBRARIES, Library
+from headstart.modules.networks.libraries import LIBRARIES
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress, import_code
@@ -37,7 +38,7 @@ FILES = " or ".join(WEIGHT_FILES)
 HELD_OUT_ACCURACY = "held_out_accuracy"
 
 
-def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
+def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
     """Build a network with its weights.
 
     A library's classifier takes the number of classes of the file that its weights are in.
@@ -46,24 +47,36 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
         spec: The network.
 
     Returns:
-        The network in float32 and in evaluation mode; and the preparation of photos for it, None where it is not known.
+        The network in float32 and in evaluation mode; and the preparation of photos for it.
 
     Raises:
-        UserError: A part of the spec is unknown or not allowed, cannot be downloaded or does not fit.
+        UserError: A part of the spec is unknown or not allowed, cannot be downloaded or does not fit; or the
+            preparation of photos is not known.
     """
     if isinstance(spec.weights, WeightsAddress):
         spec = replace(spec, weights=fetch_weights(spec.weights))
     if spec.pixels:
-        return _build_of_pixels(spec)
+        network, preprocessing = _build_of_pixels(spec)
+    else:
+        with _seeded(spec):
+            make = _build_custom if spec.library == CUSTOM else _build_from_library
+            network, own = make(spec)
+        preprocessing = spec.preprocessing or own
+        if preprocessing is None:
+            raise UserError(f"preprocessing: {spec.name} states no square centre crop; give resize and crop")
+
+    for key, value in network.state_dict().items() if spec.weights is not None else ():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise UserError(f"weights: {str(spec.weights)!r} holds numbers that are not finite, in {key}; give others")
+    return network.float().eval(), preprocessing
+
+
+@contextmanager
+def _seeded(spec: NetworkSpec) -> Iterator[None]:
+    """Sample random weights within from the network's seed, and leave the generator of the processor as it is."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
-        if spec.library == CUSTOM:
-            network, preprocessing = _build_custom(spec), None
-        else:
-            network, preprocessing = _build_from_library(spec, LIBRARIES[spec.library])
-    if spec.weights is not None:
-        _require_finite(network, spec)
-    return network.float().eval(), spec.preprocessing or preprocessing
+        yield
 
 
 def is_downloaded(spec: NetworkSpec) -> bool:
@@ -84,25 +97,12 @@ def is_downloaded(spec: NetworkSpec) -> bool:
     return spec.weights not in library.identifiers(model) or library.is_downloaded(model, spec.weights)
 
 
-def build_prepared(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
-    """Build a network as `build`, with a preparation of photos that is known.
-
-    Raises:
-        UserError: As `build`; or the preparation of photos is not known.
-    """
-    network, preprocessing = build(spec)
-    if preprocessing is None:
-        raise UserError(f"preprocessing: {spec.name} states no square centre crop; give resize and crop")
-    return network, preprocessing
-
-
 @contextmanager
-def explain_picture_errors(spec: NetworkSpec, option: str, side: int) -> Iterator[None]:
+def explain_picture_errors(spec: NetworkSpec, side: int) -> Iterator[None]:
     """Explain errors of a network that runs within as errors of the pictures' size.
 
     Args:
         spec: The network.
-        option: The option that is wrong.
         side: Side of the pictures in pixels.
 
     Raises:
@@ -111,33 +111,29 @@ def explain_picture_errors(spec: NetworkSpec, option: str, side: int) -> Iterato
     try:
         yield
     except Exception as error:  # code of the network's own
+        # The code of a library is right.
+        option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
         raise UserError(
             f"{option}: {spec.name} cannot take pictures of {side} x {side} pixels, the crop of the preprocessing "
             f"({type(error).__name__}: {reason_of(error)}); give another crop or network"
         ) from error
 
 
-def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
+def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
     """Build a classifier of pixels, with weights of the whole or of the network that computes its feature maps."""
-    path = spec.weights if isinstance(spec.weights, Path) else None
-    of_whole = path is not None and is_of_pixels(read_state_dict(path))
-    network, preprocessing = build(replace(spec, pixels=False, weights=None if of_whole else spec.weights))
-    if preprocessing is None:
-        return network, None
+    path = spec.weights if isinstance(spec.weights, Path) and is_of_pixels(read_state_dict(spec.weights)) else None
+    network, preprocessing = build(replace(spec, pixels=False, weights=None if path else spec.weights))
 
     def classify(classes: int) -> PixelClassifier:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(spec.seed)
+        with _seeded(spec):
             return PixelClassifier(network, preprocessing.crop, classes)
 
     whole = classify(spec.arguments.get("num_classes", 2))
-    if path is not None and of_whole:
-        whole = load_weights(whole, path, classify)  # type: ignore[assignment]
-        _require_finite(whole, spec)
-        return whole.float().eval(), preprocessing
+    if path is not None:
+        return load_weights(whole, path, classify), preprocessing
     if spec.weights is not None:
         whole.num_classes = 0
-    return whole.eval(), preprocessing
+    return whole, preprocessing
 
 
 def choose_model(spec: NetworkSpec) -> object:
@@ -152,71 +148,73 @@ def choose_model(spec: NetworkSpec) -> object:
     return spec.model if spec.library == CUSTOM else LIBRARIES[spec.library].choose(spec)
 
 
-def _require_finite(network: nn.Module, spec: NetworkSpec) -> None:
-    for key, value in network.state_dict().items():
-        if value.is_floating_point() and not value.isfinite().all():
-            raise UserError(f"weights: {str(spec.weights)!r} holds numbers that are not finite, in {key}; give others")
-
-
-def _build_custom(spec: NetworkSpec) -> nn.Module:
+def _build_custom(spec: NetworkSpec) -> tuple[nn.Module, None]:
     terms = spec.terms
     if not isinstance(spec.weights, Path | None):
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
-    try:
-        with limited_size(terms.arguments):
-            network = make(**spec.arguments)
-    except UserError:
-        raise
-    except Exception as error:  # code of the user's own
-        failed = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
-        raise UserError(f"{failed}: {type(error).__name__}: {reason_of(error)}") from error
+    failed = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
+    network = _call(
+        lambda: make(**spec.arguments),
+        terms.arguments,
+        lambda error: f"{failed}: {type(error).__name__}: {reason_of(error)}",
+    )
     if not isinstance(network, nn.Module):
         raise UserError(f"{terms.model}: {spec.model} returns a {type(network).__name__}, not a torch.nn.Module")
-    return network if spec.weights is None else load_weights(network, spec.weights, None)
+    return network if spec.weights is None else load_weights(network, spec.weights), None
 
 
-def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module, Preprocessing | None]:
+def _build_from_library(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
+    library, terms = LIBRARIES[spec.library], spec.terms
     loading = [key for key in spec.arguments if key.startswith(WEIGHT_ARGUMENTS)]
     if loading:
-        raise UserError(f"{spec.terms.arguments}.{loading[0]}: not allowed; weights are named by `weights` alone")
+        raise UserError(f"{terms.arguments}.{loading[0]}: not allowed; weights are named by `weights` alone")
     model = library.choose(spec)
+    called = f"{library.title}'s {model}"
 
-    def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
-        try:
-            with limited_size(spec.terms.arguments):
-                return library.create(model, weights, arguments)
-        except UserError:
-            raise
-        except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
-            raise UserError(_explain(error, spec, f"{library.title}'s {model}", weights, arguments)) from error
+    def create(weights: str | None, **arguments: Any) -> nn.Module:
+        def explain(error: Exception) -> str:
+            if weights is None or isinstance(error, TypeError | ValueError):
+                return f"{terms.arguments}: {called} cannot be created with {arguments}: {reason_of(error)}"
+            return (
+                f"weights: {weights!r} of {called} could not be downloaded or loaded ({reason_of(error)}); check the "
+                "connection, or name a local .safetensors or .pth file"
+            )
 
-    def rebuild(classes: int) -> nn.Module:
-        return create(None, {**spec.arguments, "num_classes": classes})
+        return _call(partial(library.create, model, weights, arguments), terms.arguments, explain)
 
-    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
+    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), terms.arguments)
     if isinstance(spec.weights, Path):
+
+        def rebuild(classes: int) -> nn.Module:
+            return create(None, **{**spec.arguments, "num_classes": classes})
+
         resized = rebuild if spec.library in CLASSIFIERS else None
-        network = load_weights(create(None, spec.arguments), spec.weights, resized, library.convert)
+        network = load_weights(create(None, **spec.arguments), spec.weights, resized, library.convert)
         return network, library.preprocessing(network, model, None)
 
     if spec.weights is not None and spec.weights not in (identifiers := library.identifiers(model)):
-        allowed = ", ".join([*identifiers, spec.terms.random])
-        raise UserError(
-            f"weights: {library.title}'s {model} has no {spec.weights!r}; allowed are {allowed}, or a {FILES} file"
-        )
-    network = create(spec.weights, spec.arguments)
+        allowed = ", ".join([*identifiers, terms.random])
+        raise UserError(f"weights: {called} has no {spec.weights!r}; allowed are {allowed}, or a {FILES} file")
+    network = create(spec.weights, **spec.arguments)
     return network, library.preprocessing(network, model, spec.weights)
 
 
-def _explain(error: Exception, spec: NetworkSpec, model: str, weights: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return a message that names the cause, the arguments or the download."""
-    if weights is None or isinstance(error, TypeError | ValueError):
-        return f"{spec.terms.arguments}: {model} cannot be created with {dict(arguments)}: {reason_of(error)}"
-    return (
-        f"weights: {weights!r} of {model} could not be downloaded or loaded ({reason_of(error)}); check the "
-        "connection, or name a local .safetensors or .pth file"
-    )
+def _call(make: Callable[[], Any], named: str, explain: Callable[[Exception], str]) -> Any:  # noqa: ANN401 - any code
+    """Call code that builds a network of at most a usual size.
+
+    Args:
+        make: The code.
+        named: Name of its arguments in messages.
+        explain: Returns the message for an error of any kind.
+    """
+    try:
+        with limited_size(named):
+            return make()
+    except UserError:
+        raise
+    except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
+        raise UserError(explain(error)) from error
 
 
 def require_usual_size(arguments: Mapping[str, Any], create: Callable[[], object], named: str) -> None:
@@ -256,22 +254,18 @@ def limited_size(named: str) -> Iterator[None]:
     Raises:
         UserError: There are more than 50,000 modules or 20 billion weights.
     """
-    modules = weights = 0
+    sizes = Counter[str]()
 
-    def count_module(*_: object) -> None:
-        nonlocal modules
-        modules += 1
-        if modules > MOST_MODULES:
-            raise UserError(f"{named}: the network has more than {MOST_MODULES:,} modules; choose a smaller one")
+    def count(parts: str, number: int, most: int) -> None:
+        sizes[parts] += number
+        if sizes[parts] > most:
+            raise UserError(f"{named}: the network has more than {most:,} {parts}; choose a smaller one")
 
     def count_weights(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        nonlocal weights
-        weights += 0 if parameter is None else parameter.numel()
-        if weights > MOST_PARAMETERS:
-            raise UserError(f"{named}: the network has more than {MOST_PARAMETERS:,} weights; choose a smaller one")
+        count("weights", 0 if parameter is None else parameter.numel(), MOST_PARAMETERS)
 
     handles = [
-        register_module_module_registration_hook(count_module),
+        register_module_module_registration_hook(lambda *_: count("modules", 1, MOST_MODULES)),
         register_module_parameter_registration_hook(count_weights),
     ]
     try:

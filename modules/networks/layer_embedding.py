@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,72 +14,64 @@ from torch.utils.hooks import RemovableHandle
 from headstart.modules.networks.embedding_strategy import InapplicableError, Prefix, embed
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.taps import LOGITS, PENULTIMATE, Strategy, Tap
+from headstart.modules.networks.taps import LOGITS, PENULTIMATE, Tap
 from headstart.modules.networks.weights import linear_heads
 from headstart.output.errors import UserError, reason_of
 
 
-@dataclass
-class Record:
-    """The values at one side of a layer in one forward pass.
-
-    Args:
-        path: Module path of the layer.
-        side: Whether the layer's output is recorded, or its input.
-        strategy: How the values become one row per photo; None for the shape's usual strategy.
-        width: Expected columns, None for any.
-        prefix: The tokens before the patch tokens.
-        photos: Number of photos in the pass.
+class Embedded(NamedTuple):
+    """The values at one side of a layer in one call.
 
     Attributes:
-        calls: Number of calls of the layer.
-        shape: Shape of the first tensor of its first call.
-        rows: Its embedding, float32 `[photos, columns]`, None where there is none.
-        problem: Why there is none.
+        rows: Their embedding, float32 `[photos, columns]`, None where there is none.
+        text: Their shape and the columns, or why there are none.
+    """
+
+    rows: Tensor | None
+    text: str
+
+
+class Side(NamedTuple):
+    """The output of a layer, or its input.
+
+    Attributes:
+        path: Module path of the layer.
+        name: Which of the two.
+        tap: How its values become one row per photo.
+        prefix: The tokens before the patch tokens.
     """
 
     path: str
-    side: Literal["output", "input"]
-    strategy: Strategy | None
-    width: int | None
+    name: Literal["output", "input"]
+    tap: Tap
     prefix: Prefix
-    photos: int = 1
-    calls: int = field(default=0, init=False)
-    shape: str = field(default="no tensor", init=False)
-    rows: Tensor | None = field(default=None, init=False)
-    problem: str = field(default="", init=False)
 
-    def record(self, passed: object) -> None:
-        """Embed the first tensor of the layer's first call."""
-        self.calls += 1
+    def embed(self, passed: object, photos: int) -> Embedded:
+        """Embed the first tensor of what passes in a call."""
         parts = passed if isinstance(passed, tuple | list) else [passed]
         values = next((part for part in parts if isinstance(part, Tensor)), None)
-        if self.calls > 1 or values is None:
-            return
+        if values is None:
+            return Embedded(None, f"the {self.name} is no tensor")
 
         batch, *others = values.shape or (0,)
-        self.shape = f"[{', '.join(map(str, ['n' if batch == self.photos else batch, *others]))}]"
-        if batch != self.photos:
-            self.problem = f"its first axis should have {self.photos} entries, one per photo"
-            return
+        text = f"the {self.name} is [{', '.join(map(str, ['n' if batch == photos else batch, *others]))}]"
+        if batch != photos:
+            return Embedded(None, f"{text} (its first axis should have {photos} entries, one per photo)")
         try:
-            self.rows = embed(values, self.strategy, self.prefix)
+            rows = embed(values, self.tap.strategy, self.prefix)
         except InapplicableError as error:
-            self.problem = str(error)
+            return Embedded(None, f"{text} ({error})")
+        return Embedded(rows, f"{text} ({rows.shape[1]} columns)")
 
-    def __str__(self) -> str:
-        """Describe shape and columns, or why there are none."""
-        remark = self.problem if self.rows is None else f"{self.rows.shape[1]} columns"
-        return f"the {self.side} is {self.shape}{remark and f' ({remark})'}"
-
-
-def _hook(layer: nn.Module, record: Record) -> RemovableHandle:
-    if record.side == "output":
-        return layer.register_forward_hook(lambda _module, _args, output: record.record(output))
-    # An input is recorded before the call, because a layer may overwrite it.
-    return layer.register_forward_pre_hook(
-        lambda _, args, kwargs: record.record([*args, *kwargs.values()]), with_kwargs=True
-    )
+    def follow(self, network: nn.Module, photos: int, calls: list[Embedded]) -> RemovableHandle:
+        """Embed what passes in every call of the layer, until the handle is removed."""
+        layer = network.get_submodule(self.path)
+        if self.name == "output":
+            return layer.register_forward_hook(lambda _module, _args, output: calls.append(self.embed(output, photos)))
+        # An input is embedded before the call, because a layer may overwrite it.
+        return layer.register_forward_pre_hook(
+            lambda _, args, kwargs: calls.append(self.embed([*args, *kwargs.values()], photos)), with_kwargs=True
+        )
 
 
 # Relative to the embedding's norm; sums that a GPU computes in another order differ a thousand times less.
@@ -128,9 +119,9 @@ class LayerEmbedding(nn.Module):
         headless = getattr(network, "num_classes", None) == 0
         candidates = [self._find_sides(tap) for tap in taps if not (tap.of_classifier and headless)]
         passes = zip(*self._probe([side for both in candidates for side in both]), strict=True)
-        sides = [self._choose([next(passes) for _ in both]) for both in candidates]
-        self.sides = [side for side, _ in sides]
-        self.widths = [width for _, width in sides]
+        chosen = [self._choose(both, [next(passes) for _ in both]) for both in candidates]
+        self.sides = [side for side, _ in chosen]
+        self.widths = [width for _, width in chosen]
 
     @property
     def device(self) -> torch.device:
@@ -155,17 +146,17 @@ class LayerEmbedding(nn.Module):
             UserError: A layer is not called once, or has another shape than before.
         """
         rows = []
-        for record, width in zip(self._run(photos, self.sides), self.widths, strict=True):
-            self._check_calls(record)
-            if record.rows is None or record.rows.shape[1] != width:
-                raise UserError(f"{self._layer(record)}: {record}, where two photos gave {width} columns")
-            rows.append(record.rows)
+        for side, width, calls in zip(self.sides, self.widths, self._run(photos, self.sides), strict=True):
+            embedded = self._only(side, calls)
+            if embedded.rows is None or embedded.rows.shape[1] != width:
+                raise UserError(f"{self._layer(side)}: {embedded.text}, where two photos gave {width} columns")
+            rows.append(embedded.rows)
         return torch.cat(rows, 1)
 
-    def _find_sides(self, tap: Tap) -> list[Record]:
+    def _find_sides(self, tap: Tap) -> list[Side]:
         path = self._resolve(tap.layer)
-        output = Record(path, "output", tap.strategy, tap.width, Prefix.around(self.network, path))
-        inputs = replace(output, side="input")
+        output = Side(path, "output", tap, Prefix.around(self.network, path))
+        inputs = output._replace(name="input")
         if tap.layer == PENULTIMATE != path:
             return [inputs]
         return [output] if tap.width is None else [output, inputs]
@@ -188,8 +179,8 @@ class LayerEmbedding(nn.Module):
         return heads[0]
 
     @torch.no_grad()
-    def _probe(self, sides: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-        """Record two passes of a photo of noise, at two places of a batch and with two states of the generators."""
+    def _probe(self, sides: Sequence[Side]) -> tuple[list[list[Embedded]], list[list[Embedded]]]:
+        """Follow two passes of a photo of noise, at two places of a batch and with two states of the generators."""
         side, photo = self.preprocessing.crop, self.preprocessing.noise_photo().to(self.device)
         first, second = torch.cat([photo, photo.flip(-1)]), torch.cat([torch.zeros_like(photo), photo])
         try:
@@ -201,45 +192,51 @@ class LayerEmbedding(nn.Module):
                 f"{self.forward_args}: {type(error).__name__}: {reason_of(error)}"
             ) from error
 
-    def _run(self, photos: Tensor, sides: Sequence[Record]) -> list[Record]:
+    def _run(self, photos: Tensor, sides: Sequence[Side]) -> list[list[Embedded]]:
+        """Run the network, and return what passed at each side, call by call."""
         # Photos arrive in the channels-last layout, in which networks that call view() cannot run.
         images = self.normalize(photos).contiguous()
-        records = [replace(side, photos=len(photos)) for side in sides]
+        calls = [list[Embedded]() for _ in sides]
         # The hooks are removed also after an exception.
         with ExitStack() as hooks:
-            for record in records:
-                hooks.enter_context(_hook(self.network.get_submodule(record.path), record))
+            for side, own in zip(sides, calls, strict=True):
+                hooks.enter_context(side.follow(self.network, len(photos), own))
             self.network(images, **self.forward_args)
-        return records
+        return calls
 
-    def _choose(self, sides: list[tuple[Record, Record]]) -> tuple[Record, int]:
-        """Return the side of a layer, each recorded twice, that has the embedding, and its columns."""
-        first = sides[0][0]
-        self._check_calls(first)
-        for record, again in sides:
-            if record.rows is not None and record.width in {None, record.rows.shape[1]}:
-                self._check_repeats(record.rows, again)
-                return record, record.rows.shape[1]
+    def _choose(
+        self, sides: Sequence[Side], passes: Sequence[tuple[list[Embedded], list[Embedded]]]
+    ) -> tuple[Side, int]:
+        """Return the side of a layer that has the embedding, and its columns, by its calls in two passes."""
+        tap = sides[0].tap
+        embedded = [self._only(side, first) for side, (first, _) in zip(sides, passes, strict=True)]
+        for side, (rows, _), (_, second) in zip(sides, embedded, passes, strict=True):
+            if rows is not None and tap.width in {None, rows.shape[1]}:
+                self._check_repeats(side, rows, second)
+                return side, rows.shape[1]
 
-        expected = "" if first.width is None else f", and output_dim is {first.width}"
-        how = "" if first.strategy is None else f" with embedding {first.strategy!r}"
-        raise UserError(f"{self._layer(first)}{how}: {'; '.join(str(record) for record, _ in sides)}{expected}")
+        expected = "" if tap.width is None else f", and output_dim is {tap.width}"
+        how = "" if tap.strategy is None else f" with embedding {tap.strategy!r}"
+        raise UserError(f"{self._layer(sides[0])}{how}: {'; '.join(text for _, text in embedded)}{expected}")
 
-    def _check_repeats(self, rows: Tensor, again: Record) -> None:
-        same = again.rows is not None and again.rows.shape == rows.shape
-        if not same or (again.rows[1] - rows[0]).norm() > REPEATS_WITHIN * rows[0].norm():  # type: ignore[index]
+    def _check_repeats(self, side: Side, rows: Tensor, second: Sequence[Embedded]) -> None:
+        again = second[0].rows if second else None
+        is_same = again is not None and again.shape == rows.shape
+        if not is_same or (again[1] - rows[0]).norm() > REPEATS_WITHIN * rows[0].norm():  # type: ignore[index]
             raise UserError(
-                f"{self._layer(again)} returns other values in a second pass of the same photo beside another one; the "
+                f"{self._layer(side)} returns other values in a second pass of the same photo beside another one; the "
                 "network draws random numbers or mixes the photos of a batch (as batch norm without "
                 "track_running_stats), so turn that off (forward_args, model_parameters)"
             )
 
-    def _check_calls(self, record: Record) -> None:
-        if record.calls != 1:
+    def _only(self, side: Side, calls: Sequence[Embedded]) -> Embedded:
+        """Return the values of the only call of a layer in a pass."""
+        if len(calls) != 1:
             raise UserError(
-                f"{self._layer(record)} is called {record.calls} times in one forward pass; "
+                f"{self._layer(side)} is called {len(calls)} times in one forward pass; "
                 "name a layer that is called once"
             )
+        return calls[0]
 
-    def _layer(self, record: Record) -> str:
-        return f"model {self.name!r}: layer {record.path or LOGITS!r}"
+    def _layer(self, side: Side) -> str:
+        return f"model {self.name!r}: layer {side.path or LOGITS!r}"

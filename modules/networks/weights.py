@@ -67,7 +67,7 @@ def fetch_weights(address: WeightsAddress) -> Path:
 def load_weights(
     network: nn.Module,
     path: Path,
-    rebuild: Callable[[int], nn.Module] | None,
+    rebuild: Callable[[int], nn.Module] | None = None,
     convert: Callable[[nn.Module, State], State] | None = None,
 ) -> nn.Module:
     """Load a file of weights into a network, whose classifier takes the file's number of classes.
@@ -86,7 +86,7 @@ def load_weights(
     """
     state = read_state_dict(path)
     if convert is not None and not _fits(network, state):
-        # Errors of many unrelated kinds; `load_state` then names what does not fit.
+        # Errors of many unrelated kinds; loading then names what does not fit.
         with suppress(Exception):
             state = convert(network, state)
     if rebuild is not None:
@@ -95,7 +95,10 @@ def load_weights(
             stored = state[name].shape if name in state else shape
             if stored[1:] == shape[1:] and stored != shape:
                 network = rebuild(stored[0])
-    load_state(network, state, str(path))
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        raise UserError(f"weights: {str(path)!r} does not fit the model: {shorten(str(error), QUOTED)}") from error
     return network
 
 
@@ -137,23 +140,6 @@ def read_state_dict(path: Path) -> State:
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         raise UserError(f"weights: {str(path)!r} holds no state dict (tensors by name)")
     return state
-
-
-def load_state(network: nn.Module, state: State, source: str) -> None:
-    """Load a state dict; all of its keys and shapes must fit.
-
-    Args:
-        network: The network.
-        state: Tensors by name.
-        source: Name of the file, for the message.
-
-    Raises:
-        UserError: Keys are missing or unexpected, or a shape differs.
-    """
-    try:
-        network.load_state_dict(state)
-    except RuntimeError as error:
-        raise UserError(f"weights: {source!r} does not fit the model: {shorten(str(error), QUOTED)}") from error
 
 
 def linear_heads(network: nn.Module, run: Callable[[], object]) -> dict[str, nn.Linear]:

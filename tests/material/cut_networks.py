@@ -52,9 +52,3 @@ def build_cut(name: str, arguments: dict[str, Any]) -> Backbone:
             nn.init.uniform_(module.weight, 0.5, 1.5, generator=generator)
             nn.init.uniform_(module.bias, -0.3, 0.3, generator=generator)
     return backbone
-
-
-def random_photos(samples: int) -> Tensor:
-    """Draw photos as bytes."""
-    generator = torch.Generator().manual_seed(samples)
-    return torch.randint(256, (samples, 3, SIDE, SIDE), generator=generator, dtype=torch.uint8)

@@ -1,10 +1,8 @@
 """Values that the released programs of metrics give, where they lie beside the checkout."""
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.tests.material.root import ROOT
+from headstart.tests.material.root import SHARED
 
-FOLDER = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared")) / "data" / "released_metric_values"
+FOLDER = SHARED / "data" / "released_metric_values"
 RANDOM = ["rand300x12k3", "rand600x40k7", "rand200x64k4", "rand500x100k10", "rand90x150k4", "rand120x300k6"]
 PHOTOS = ["ants-imagenet", "ants-inat_birds", "ants-inat_insects"]
 CASES = [*RANDOM, *PHOTOS]

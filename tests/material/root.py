@@ -20,13 +20,13 @@ def require_checkout() -> None:
         pytest.skip("needs a checkout", allow_module_level=True)
 
 
-def shared_data(name: str) -> Path:
-    """Return a folder of the data that lie beside the checkout; skip the test where they do not."""
-    # Each test runs without HEADSTART_SHARED, which names their folder.
-    folder = SHARED / "data" / name
-    if not folder.is_dir():
-        pytest.skip("the photos are not there; HEADSTART_SHARED names their folder")
-    return folder
+def require_shared(path: str) -> Path:
+    """Return what lies beside the checkout; skip the test, or the file that is being imported, where it does not."""
+    __tracebackhide__ = True
+    # Each test runs without HEADSTART_SHARED, which names the folder.
+    if not (SHARED / path).exists():
+        pytest.skip(f"needs {path} of HEADSTART_SHARED, by default ../shared", allow_module_level=True)
+    return SHARED / path
 
 
 def load_file(path: str) -> ModuleType:

@@ -10,6 +10,8 @@ from headstart.modules.method import Method, MethodStart
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 
 WIDTH = 6
+# Features of the staged network.
+STAGED_WIDTH = 5
 PHOTO = (3, 2, 2)
 
 
@@ -34,6 +36,17 @@ def tiny_backbone() -> nn.Module:
     for parameter in backbone.parameters():
         nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
     return backbone
+
+
+def staged() -> nn.Module:
+    """Build a network of three stages within one module, as torchvision's have them."""
+    torch.manual_seed(0)
+    stages = nn.Sequential(
+        nn.Sequential(nn.Conv2d(3, 4, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU()),
+        nn.Sequential(nn.Conv2d(4, 4, 1), nn.Tanh()),
+        nn.Sequential(nn.Flatten(), nn.Linear(16, STAGED_WIDTH), nn.LayerNorm(STAGED_WIDTH)),
+    )
+    return nn.Sequential(stages, nn.Identity()).eval()
 
 
 def tail() -> TrainableBackbone:
@@ -94,3 +107,23 @@ def feed(method: Method, inputs: Tensor, labels: Tensor, batch: int = 1, classes
     for part in batches(inputs, labels, batch):
         adapt(method, part)
     return method
+
+
+def begin_on(method: Method, backbone: nn.Module | None) -> Method:
+    """Begin a method on a staged backbone, or on its features."""
+    return begin(method, MethodStart(STAGED_WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
+
+
+def weights(method: Method) -> dict[str, Tensor]:
+    """Copy the weights of a method's backbone, by name."""
+    assert method.backbone is not None
+    return {name: value.detach().clone() for name, value in method.backbone.named_parameters()}
+
+
+def moved(method: Method, samples: int) -> set[str]:
+    """Feed a method samples one by one; name the weights of the backbone that have changed."""
+    before = weights(method)
+    photos, labels = random_photos(samples)
+    for index in range(samples):
+        method.adapt(photos[:, index : index + 1], labels[:, index : index + 1])
+    return {name for name, value in weights(method).items() if not torch.equal(value, before[name])}

@@ -16,9 +16,8 @@ from headstart.modules.method import Method, MethodStart, linear_logits
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
-from headstart.tests.material.networks_to_train import staged
 from headstart.tests.material.shipped_methods import CASES, SETTINGS
-from headstart.tests.material.streams import adapt, batches, make_start, random_photos, random_samples
+from headstart.tests.material.streams import adapt, batches, make_start, random_photos, random_samples, staged
 
 
 def draw(inputs: str) -> tuple[Tensor, Tensor]:

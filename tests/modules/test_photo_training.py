@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from torchvision.transforms import v2
 
 from headstart.datamodules.photo_batches import EpochBatches, load_batches
-from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
+from headstart.modules.augmentation import MirrorHalf, Shift
 from headstart.modules.photo_training import PhotoTraining, epoch_seed
 from headstart.output.errors import UserError
 
@@ -181,7 +181,7 @@ def test_mean_iou_is_that_of_all_pixels_of_all_photos(pixels: tuple[Tensor, Tens
 
 def test_augmentation_moves_label_maps_along(pixels: tuple[Tensor, Tensor]) -> None:
     photos, _ = pixels
-    steps = [Shift(3), MirrorHalf(), PermuteChannels(), v2.RandomHorizontalFlip(0.5)]
+    steps = [Shift(3), MirrorHalf(), v2.RandomChannelPermutation(), v2.RandomHorizontalFlip(0.5)]
     model = PhotoTraining(augmentation=steps)
     torch.manual_seed(2)
     # The map is the photo's own brightness, which no order of the channels changes.

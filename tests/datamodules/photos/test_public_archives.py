@@ -7,7 +7,7 @@ import pytest
 
 from headstart.datamodules import AntsAndBees, CatsAndDogs
 from headstart.tests.material.photo_folders import lay_out, refusal
-from headstart.tests.material.root import shared_data
+from headstart.tests.material.root import require_shared
 
 TRAIN = ["train/cats/cat.2.jpg", "train/cats/cat.10.jpg", "train/dogs/dog.0.jpg"]
 VALIDATION = ["validation/cats/cat.3.jpg", "validation/dogs/dog.4.jpg"]
@@ -36,10 +36,10 @@ def test_unusable_folders(tmp_path: Path) -> None:
 def test_public_photos(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path))
     (tmp_path / "datasets").mkdir()
-    (tmp_path / "datasets" / "hymenoptera_data").symlink_to(shared_data("ants_and_bees"))
+    (tmp_path / "datasets" / "hymenoptera_data").symlink_to(require_shared("data/ants_and_bees"))
     for source, sizes in (
         (AntsAndBees(), [[124, 121], [70, 83]]),
-        (CatsAndDogs(str(shared_data("cats_and_dogs"))), [[1000, 1000], [500, 500]]),
+        (CatsAndDogs(str(require_shared("data/cats_and_dogs"))), [[1000, 1000], [500, 500]]),
     ):
         assert [np.bincount(photos.labels).tolist() for photos in source.both()] == sizes
         assert source.train().read(0).mode == "RGB"

@@ -24,8 +24,7 @@ from headstart.modules.method import Method
 from headstart.modules.methods.gradual_unfreezing import _stages
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
-from headstart.tests.material.networks_to_train import WIDTH, begin, moved, staged, weights
-from headstart.tests.material.streams import random_photos
+from headstart.tests.material.streams import STAGED_WIDTH, begin_on, moved, random_photos, staged, weights
 
 RATE, ALPHA, BETA = 0.1, 0.3, 0.2
 SLOW = partial(SGD, lr=RATE)
@@ -38,7 +37,7 @@ class Attending(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
-        self.last = nn.Linear(12, WIDTH)
+        self.last = nn.Linear(12, STAGED_WIDTH)
 
     def forward(self, photos: Tensor) -> Tensor:
         tokens = photos.flatten(2)
@@ -57,7 +56,7 @@ def test_what_a_method_selects_alone_moves() -> None:
         (HeadOnly(SLOW), staged, set()),
     ]
     for method, make, names in cases:
-        begin(method, make())
+        begin_on(method, make())
         assert method.backbone is not None
         statistics = {name: value.clone() for name, value in method.backbone.named_buffers()}
         assert moved(method, 3) == names, type(method).__name__
@@ -67,13 +66,13 @@ def test_what_a_method_selects_alone_moves() -> None:
 def test_a_backbone_without_such_weights_is_refused() -> None:
     for method in (BiasOnly(), NormalizationOnly()):
         with pytest.raises(UserError, match="nothing to train"):
-            begin(method, nn.Sequential(nn.Flatten(), nn.Linear(12, WIDTH, bias=False)))
+            begin_on(method, nn.Sequential(nn.Flatten(), nn.Linear(12, STAGED_WIDTH, bias=False)))
 
 
 def test_normalisation_layers_of_a_library_are_known() -> None:
     for name in ("convnext_atto", "efficientnet_b0"):
         network = timm.create_model(name, num_classes=0)
-        method = begin(NormalizationOnly(), network)
+        method = begin_on(NormalizationOnly(), network)
         assert method.backbone is not None
         trained = {key for key, value in method.backbone.named_parameters() if value.requires_grad}
         # Neither a linear layer nor a convolution has weights of one dimension.
@@ -84,8 +83,8 @@ def test_normalisation_layers_of_a_library_are_known() -> None:
 @pytest.mark.parametrize("make", [HeadOnly, lambda fast: LinearProbeThenFineTune(12, partial(SGD, lr=9), fast)])
 def test_the_head_alone_learns_as_on_frozen_features(make: Callable[..., Method]) -> None:
     fast = partial(Adam, lr=1e-2)
-    method, backbone = begin(make(fast), staged()), staged()
-    frozen = begin(GradientDescent(fast), None)
+    method, backbone = begin_on(make(fast), staged()), staged()
+    frozen = begin_on(GradientDescent(fast), None)
     photos, labels = random_photos(12)
     for part in range(0, 12, 4):
         method.adapt(photos[:, part : part + 4], labels[:, part : part + 4])
@@ -97,7 +96,7 @@ def test_the_head_alone_learns_as_on_frozen_features(make: Callable[..., Method]
 
 
 def test_the_backbone_stays_as_it_is_where_statistics_are_trained() -> None:
-    method = begin(HeadOnly(), TrainableBackbone(staged(), batch_norm="trained", dropout=True))
+    method = begin_on(HeadOnly(), TrainableBackbone(staged(), batch_norm="trained", dropout=True))
     assert method.backbone is not None
     before = {name: value.clone() for name, value in method.backbone.state_dict().items()}
     assert moved(method, 8) == set()
@@ -108,10 +107,10 @@ def test_the_backbone_stays_as_it_is_where_statistics_are_trained() -> None:
 
 @pytest.mark.parametrize(("probe_samples", "size", "probed"), [(8, 1, 8), (9, 4, 3)])
 def test_a_probe_ends_after_its_samples(probe_samples: int, size: int, probed: int) -> None:
-    method = begin(LinearProbeThenFineTune(probe_samples, SLOW), staged())
+    method = begin_on(LinearProbeThenFineTune(probe_samples, SLOW), staged())
     photos, labels = random_photos(size * (probed + 2))
     states = [{name: value.clone() for name, value in method.state_dict().items()}]
-    fine_tuned = begin(GradientDescent(SLOW), staged())
+    fine_tuned = begin_on(GradientDescent(SLOW), staged())
     for part, targets in zip(photos.split(size, 1), labels.split(size, 1), strict=True):
         fine_tuned.load_state_dict(states[-1])
         for each in (method, fine_tuned):
@@ -129,11 +128,11 @@ def test_a_probe_ends_after_its_samples(probe_samples: int, size: int, probed: i
 
 
 def test_steps_are_those_of_the_gradient_and_the_pull() -> None:
-    method = begin(L2SP(ALPHA, BETA, SLOW), staged())
+    method = begin_on(L2SP(ALPHA, BETA, SLOW), staged())
     start = weights(method)
     photos, labels = random_photos(3)
     for index in range(3):
-        plain = begin(GradientDescent(SLOW), staged())
+        plain = begin_on(GradientDescent(SLOW), staged())
         plain.load_state_dict(method.state_dict())
         before, head = weights(method), method.state_dict()["weight"].clone()
         for each in (method, plain):
@@ -146,7 +145,7 @@ def test_steps_are_those_of_the_gradient_and_the_pull() -> None:
 
 @pytest.mark.parametrize(("samples", "stages"), [(4, 0), (5, 1), (8, 1), (9, 2), (12, 2), (13, 3), (30, 3)])
 def test_stages_have_their_turn_from_the_last_to_the_first(samples: int, stages: int) -> None:
-    method = begin(GradualUnfreezing(4, SLOW), staged())
+    method = begin_on(GradualUnfreezing(4, SLOW), staged())
     every = set(weights(method))
     assert moved(method, samples) == (every if stages == 3 else set().union(*STAGES[:stages]))
 
@@ -167,7 +166,7 @@ def test_stages_of_networks() -> None:
 def test_layers_outside_of_the_stages_are_trained_last() -> None:
     network = staged()
     network.register_parameter("aside", nn.Parameter(torch.ones(())))
-    method = begin(GradualUnfreezing(1), network)
+    method = begin_on(GradualUnfreezing(1), network)
     for samples, is_trained in ((3, False), (1, True)):
         moved(method, samples)
         assert method.backbone is not None

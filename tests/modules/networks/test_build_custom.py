@@ -92,6 +92,7 @@ def test_code_that_gives_no_network(zoo: Path) -> None:
         "zoo.birds.fly": "AttributeError: module 'zoo.birds' has no attribute 'fly'",
         "zoo.birds.text": "zoo.birds.text returns a str, not a torch.nn.Module",
         "zoo.birds.fail": "zoo.birds.fail failed with {}: LookupError: no such",
+        "zoo.birds.__name__": "zoo.birds.__name__ failed with {}: TypeError: 'str' object is not callable",
         "zoo/birds.build": "model_parameters.name: 'zoo/birds.build', but a custom source needs a dotted path",
     }
     for path, reason in reasons.items():

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.tests.material.cut_networks import CUTS, build_cut, random_photos
+from headstart.tests.material.cut_networks import CUTS, build_cut
 from headstart.tests.material.mistakes import refusal
+from headstart.tests.material.networks import random_photos
 
 MOBILE = CUTS[0][:2]
 

@@ -18,17 +18,13 @@ from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
+from headstart.tests.material.networks import random_photos
 
 SIDE = 8
 PLAIN = Preprocessing(SIDE, SIDE, (0, 0, 0), (1, 1, 1))
 
 
-def random_photos(count: int = 3, side: int = SIDE) -> Tensor:
-    generator = torch.Generator().manual_seed(count)
-    return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)
-
-
-PHOTOS = random_photos()
+PHOTOS = random_photos(3, SIDE)
 IMAGES = PHOTOS / 255
 
 

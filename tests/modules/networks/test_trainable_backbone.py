@@ -15,7 +15,8 @@ from headstart.modules.networks.folding import FoldedNetwork, trace
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.trainable_backbone import Precision, TrainableBackbone
 from headstart.output.errors import UserError
-from headstart.tests.material.cut_networks import CUTS, SIDE, build_cut, random_photos
+from headstart.tests.material.cut_networks import CUTS, SIDE, build_cut
+from headstart.tests.material.networks import random_photos
 
 MOBILE = CUTS[0][:2]
 
