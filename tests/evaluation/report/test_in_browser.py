@@ -127,6 +127,20 @@ def test_a_phone_shows_the_answer_first_and_main_columns_without_scrolling(page:
     page.locator("#setting-1 .more").first.click()
     assert page.locator("#setting-1 thead th:visible").count() > before
 
+    # The heads of tables break between words alone.
+    broken = page.locator("thead button:visible").evaluate_all("""(heads) => heads.flatMap((head) => {
+        const walker = document.createTreeWalker(head, NodeFilter.SHOW_TEXT), words = [];
+        while (walker.nextNode())
+            for (const match of walker.currentNode.data.matchAll(/\\S+/g)) {
+                const range = document.createRange();
+                range.setStart(walker.currentNode, match.index);
+                range.setEnd(walker.currentNode, match.index + match[0].length);
+                if (range.getClientRects().length > 1) words.push(match[0]);
+            }
+        return words;
+    })""")
+    assert broken == []
+
     # Labels of an axis do not touch each other.
     touching = page.locator(".chart .role-axis-label").evaluate_all("""(axes) => axes.flatMap((axis) => {
         const boxes = [...axis.querySelectorAll("text")].filter((each) => getComputedStyle(each).opacity !== "0")
