@@ -17,21 +17,7 @@ from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
 
 COVERAGE = (comparisons, settings, few_labels, targets, scores)
-ON_SPEED = """\
-# Speed and memory
-
-How long does it take, and how much memory does it need? Alternatives are timed side by side in one run. Ratios differ
-less between machines than times do. `python -m headstart.benchmarks speed` measures all of it and writes this page;
-`--only '[orderings]'` prints one answer.
-"""
-ON_COVERAGE = """\
-# How often do intervals hold?
-
-These benchmarks draw data whose truth is known, or leave photos out, and count. Cells are multiplied by 100: shares of
-intervals that hold the truth, unless a column is a width, an error or a ratio. Intervals promise 95 % where nothing
-else is said. `python -m headstart.benchmarks coverage` counts all of it and writes this page; `--only '[ranking]'`
-prints one table.
-"""
+TEMPLATES = Path(__file__).with_name("templates")
 Benchmark = Callable[[], Any]
 
 
@@ -42,7 +28,7 @@ def speed(only: Sequence[str] = (), output: Path = Path("docs/results/speed.md")
         only: Names of benchmarks that are printed and not written; by default all are written.
         output: The page.
     """
-    write(ON_SPEED, speeds.SECTIONS, _answers, only, output)
+    write("speed.md", speeds.SECTIONS, _answers, only, output)
 
 
 def coverage(only: Sequence[str] = (), output: Path = Path("docs/results/coverage.md")) -> None:
@@ -53,7 +39,7 @@ def coverage(only: Sequence[str] = (), output: Path = Path("docs/results/coverag
         output: The page.
     """
     torch.set_num_threads(1)
-    write(ON_COVERAGE, {title_of(module): module.BENCHMARKS for module in COVERAGE}, _shares, only, output)
+    write("coverage.md", {title_of(module): module.BENCHMARKS for module in COVERAGE}, _shares, only, output)
 
 
 def write(
@@ -66,7 +52,7 @@ def write(
     """Print the sections of a page as they are measured, and write the page unless only some are wanted.
 
     Args:
-        introduction: What is above the sections.
+        introduction: The template of what is above the sections.
         sections: Benchmarks by the title of their section.
         section: Yields the lines of a section.
         only: As for `speed`.
@@ -81,7 +67,7 @@ def write(
 
     versions = f"Headstart {headstart.__version__}, PyTorch {torch.__version__}, Python {platform.python_version()}"
     lines = [
-        introduction,
+        (TEMPLATES / introduction).read_text(encoding="utf-8"),
         f"Measured with {versions} on {count_processors()} processors of {platform.machine()}.\n",
     ]
     for title, benchmarks in sections.items():

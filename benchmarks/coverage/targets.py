@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -56,20 +57,15 @@ def estimate(table: TransferTable) -> Values:
     return np.array([mean_rank, metric - mean_rank, given_mean_rank(table, rankers)[0]])
 
 
-def mean_rank_held(size: int, order: str, populations: int, tables: int) -> Shares:
-    """Return how often intervals hold, and how wide those of the mean rank are.
+def mean_rank_held(generator: np.random.Generator, size: int, order: str, tables: int) -> Shares:
+    """Sample a population, and return how often intervals of its tables hold, and how wide those of the mean rank are.
 
     Args:
+        generator: Source of randomness.
         size: Number of targets of a table.
         order: Name of the strength of the static order.
-        populations: Number of populations.
-        tables: Number of tables of each.
+        tables: Number of tables.
     """
-    return simulate(lambda generator: _mean_rank_shares(generator, size, order, tables), populations, seed=size)
-
-
-def _mean_rank_shares(generator: np.random.Generator, size: int, order: str, tables: int) -> Shares:
-    """Sample a population, and return the shares of its tables."""
     population = Population(ORDERS[order] * generator.normal(size=RANKED), generator.normal(size=RANKED))
     drawn = [np.nanmean(estimate(population.table(generator, size)), axis=1) for _ in range(10 * tables)]
     truth = np.nanmean(drawn, axis=0)
@@ -97,19 +93,14 @@ def _mean_rank_shares(generator: np.random.Generator, size: int, order: str, tab
     return simulate(trial, tables, seed=int(generator.integers(2**32)))
 
 
-def stability_held(size: int, populations: int, studies: int) -> Shares:
-    """Return how often the intervals and ties of tables of some targets hold for their whole population.
+def stability_held(generator: np.random.Generator, size: int, studies: int) -> Shares:
+    """Sample a population, and return how often intervals and ties of tables of some of its targets hold for all.
 
     Args:
+        generator: Source of randomness.
         size: Number of targets of a table.
-        populations: Number of populations.
-        studies: Number of tables of each.
+        studies: Number of tables.
     """
-    return simulate(lambda generator: _stability_shares(generator, size, studies), populations, seed=size)
-
-
-def _stability_shares(generator: np.random.Generator, size: int, studies: int) -> Shares:
-    """Sample a population, and return the shares of its tables."""
     of_sources = generator.normal(size=(SOURCES, 1))
     performances = of_sources + generator.normal(size=(SOURCES, TARGETS))
     spread = NOISE[:, None, None] * np.exp(generator.normal(0, 0.5, (len(NOISE), 1, TARGETS)))
@@ -144,13 +135,14 @@ def _study(scores: Values, performances: Values) -> Study:
 def mean_rank(populations: int = 4, tables: int = 25) -> Iterator[tuple[str, Shares]]:
     """The audit's mean rank, which is judged on the targets that it comes from."""
     for size, order in product((6, 9), ORDERS):
-        yield f"{size} targets, {order} static order", mean_rank_held(size, order, populations, tables)
+        trial = partial(mean_rank_held, size=size, order=order, tables=tables)
+        yield f"{size} targets, {order} static order", simulate(trial, populations, seed=size)
 
 
 def stability(populations: int = 40, studies: int = 10) -> Iterator[tuple[str, Shares]]:
     """Setup stability and the best metric, over targets."""
     for size in (6, 7, 9, 17):
-        yield f"{size} targets", stability_held(size, populations, studies)
+        yield f"{size} targets", simulate(partial(stability_held, size=size, studies=studies), populations, seed=size)
 
 
 BENCHMARKS = (mean_rank, stability)
