@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonargparse
 
-from headstart.cli.commands import FIRST_OPTION, POSITIONAL, Command, help_lines
+from headstart.cli.commands import Command, help_lines
 from headstart.output.errors import UsageError, UserError
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.parser import OneLineErrorParser, one_line_errors
@@ -56,12 +56,12 @@ def _run(name: str, command: Command, args: Sequence[str], prog: str) -> None:
             raise
         raise UserError(f"{name}: {error}; pip install 'headstart[{command.extra}]'") from error
 
-    if name in FIRST_OPTION and args and not args[0].startswith("-"):
-        args = [f"--{FIRST_OPTION[name]}={args[0]}", *args[1:]]
+    if command.first and args and not args[0].startswith("-"):
+        args = [f"--{command.first}={args[0]}", *args[1:]]
     if command.function.endswith(":main"):
         function([*command.preset, *args])
     else:
-        run_function(function, args, name in POSITIONAL)
+        run_function(function, args, command.positional)
 
 
 def run_function(function: Callable[..., object], args: Sequence[str] | None = None, positional: bool = True) -> None:

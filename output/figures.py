@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import matplotlib
 import numpy as np
+import yaml
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import get_registered_canvas_class
@@ -26,46 +27,8 @@ NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationD
 LONGEST_NAME = 32
 # Labels beside lines, in points: the step from one to the next, their font size, and the distance from the axes.
 LABEL_STEP, LABEL_SIZE, LEADER = 11.5, 8.5, 16.0
-# Words of identifiers that are not written in lower case, and phrases of several words.
-SPELLINGS = {
-    "cifar10": "CIFAR-10",
-    "clip": "CLIP",
-    "cka": "CKA",
-    "dataset": "data set",
-    "datasets": "data sets",
-    "dinov2": "DINOv2",
-    "efficientnet": "EfficientNet",
-    "eurosat": "EuroSAT",
-    "imagenet": "ImageNet",
-    "inat": "iNaturalist",
-    "inaturalist": "iNaturalist",
-    "knn": "kNN",
-    "l2 sp": "L2-SP",
-    "lda": "LDA",
-    "lora": "LoRA",
-    "mobilenet v2": "MobileNetV2",
-    "open clip": "OpenCLIP",
-    "parc": "PARC",
-    "resnet18": "ResNet18",
-    "resnet50": "ResNet50",
-    "self supervised": "self-supervised",
-    "sgd": "SGD",
-    "torchgeo bench": "TorchGeo-Bench",
-    "transfergraph": "TransferGraph",
-}
-# Common fonts of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
-FALLBACK_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "WenQuanYi Micro Hei",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Apple SD Gothic Neo",
-    "Microsoft YaHei",
-    "Yu Gothic",
-    "Malgun Gothic",
-    "Arial Unicode MS",
-)
+# Spellings of identifiers, and fonts for names that the usual one lacks.
+NAMES = yaml.safe_load(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
 
 
 class LineStyle(NamedTuple):
@@ -168,8 +131,8 @@ def spelled(name: str) -> str:
         return name
     identifier, comma, rest = name.partition(",")
     words = identifier.strip("_").replace("_", " ")
-    for plain in sorted(SPELLINGS, key=len, reverse=True):
-        words = re.sub(rf"\b{plain}\b", SPELLINGS[plain], words)
+    for plain in sorted(NAMES["spellings"], key=len, reverse=True):
+        words = re.sub(rf"\b{plain}\b", NAMES["spellings"][plain], words)
     return words + comma + rest
 
 
@@ -278,4 +241,4 @@ def width_of_names(axes: Axes) -> float:
 def _fonts() -> list[str]:
     """Return the fonts of names: the usual one, then those for scripts that it lacks."""
     installed = set(font_manager.get_font_names())
-    return ["DejaVu Sans", *(font for font in FALLBACK_FONTS if font in installed)]
+    return ["DejaVu Sans", *(font for font in NAMES["fallback_fonts"] if font in installed)]

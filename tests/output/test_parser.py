@@ -89,7 +89,7 @@ def two_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Return an `evaluate.py` with two commands."""
     commands = {"light": "tests.material.light_command", "he-avy": "tests.material.heavy_command"}
     monkeypatch.delitem(sys.modules, "headstart.tests.material.heavy_command", raising=False)
-    monkeypatch.setattr(evaluate, "EVALUATIONS", {name: Command(name, home) for name, home in commands.items()})
+    monkeypatch.setattr(evaluate, "EVALUATIONS", {name: Command(home) for name, home in commands.items()})
 
 
 @pytest.mark.usefixtures("two_commands")
