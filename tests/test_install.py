@@ -1,6 +1,5 @@
 """`.ci/install.py` finds packages where pip is configured to look for them."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -9,19 +8,19 @@ import venv
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.root import ROOT, load_file, require_checkout
 from headstart.tests.material.wheels import write_uv_wheel, write_wheel
 
 require_checkout()
 
 PROGRAM = ROOT / ".ci" / "install.py"
 # An index is made of the installed one.
-HAS_UV = importlib.util.find_spec("uv") is not None
+HAS_UV = find_spec("uv") is not None
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +43,7 @@ def address(index: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def load_program() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("install", PROGRAM)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-INSTALL = load_program()
+INSTALL = load_file(".ci/install.py")
 
 
 def test_settings_of_pip_whatever_else_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

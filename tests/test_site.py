@@ -26,15 +26,11 @@ LOADED = re.compile(
 )
 
 
-def build(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", *options]
-    return subprocess.run(command, cwd=ROOT, env=QUIET, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    process = build("--strict", f"--site-dir={folder}")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", f"--site-dir={folder}"]
+    process = subprocess.run(command, cwd=ROOT, env=QUIET, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     return folder
 

@@ -37,20 +37,16 @@ DOCUMENT: dict[str, Any] = {
 CONFIG = {"registry": "registry.json", "models": NAMES, "extraction": {"precision": "float32", "num_workers": 2}}
 
 
-def publish_score(folder: Path, options: Dashboard, document: dict[str, Any], files: list[Path]) -> None:
-    rows = {name: zip(NAMES, matrix.tolist(), strict=True) for name, matrix in MATRICES.items()}
-    tables = {f"matrix/{name}": (["model", *NAMES], [[n, *row] for n, row in each]) for name, each in rows.items()}
-    results = DashboardResults("", ["score.json"], output=str(folder), dashboard=options)
-    results.written = files
-    results.publish("score", "score, 3 models, 100 stimuli", CONFIG, document, tables)
-
-
-def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DOCUMENT) -> list[Path]:
+def mirror_score(folder: Path, options: Dashboard) -> list[Path]:
     folder.mkdir(exist_ok=True)
     files = [folder / "score.json", folder / "heatmap.png"]
-    files[0].write_text(json.dumps(document))
+    files[0].write_text(json.dumps(DOCUMENT))
     save(plot_heatmap(NAMES, BIASED, "CKA"), files[1])
-    publish_score(folder / "mirror", options, document, files)
+    rows = {name: zip(NAMES, matrix.tolist(), strict=True) for name, matrix in MATRICES.items()}
+    tables = {f"matrix/{name}": (["model", *NAMES], [[n, *row] for n, row in each]) for name, each in rows.items()}
+    results = DashboardResults("", ["score.json"], output=str(folder / "mirror"), dashboard=options)
+    results.written = files
+    results.publish("score", "score, 3 models, 100 stimuli", CONFIG, DOCUMENT, tables)
     return files
 
 
