@@ -1,7 +1,6 @@
 """Studies of targets."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
@@ -28,26 +27,20 @@ NOISE = np.array([0.3, 0.35, 0.9, 1.2])
 KENDALL = MEASURES.index("kendall")
 
 
-@dataclass(frozen=True)
-class Population:
-    """Targets on which sources differ by their quality, by a property that suits some targets, and by noise.
+def draw_table(quality: Values, suited: Values, generator: np.random.Generator, size: int) -> TransferTable:
+    """Draw a table of so many targets, with a metric that sees the performances with noise.
 
-    Attributes:
+    Args:
         quality: Quality of each source, `[n]`.
-        property: Property of each source, `[n]`.
+        suited: A property of each source, `[n]`, which suits some targets.
+        generator: Source of randomness.
+        size: Number of targets.
     """
-
-    quality: Values
-    property: Values
-
-    def table(self, generator: np.random.Generator, size: int) -> TransferTable:
-        """Draw a table of so many targets, with a metric that sees the performances with noise."""
-        noise = np.exp(generator.normal(0, 0.4, size)) * generator.normal(size=(RANKED, size))
-        performances = self.quality[:, None] + 0.7 * self.property[:, None] * generator.normal(size=size) + noise
-        scores = performances + generator.normal(size=performances.shape)
-        sources, targets = ([str(index) for index in range(count)] for count in performances.shape)
-        chances = 1 / (1 + np.exp(-performances))
-        return TransferTable.of_arrays(["metric"], sources, targets, scores[None], chances)
+    noise = np.exp(generator.normal(0, 0.4, size)) * generator.normal(size=(RANKED, size))
+    performances = quality[:, None] + 0.7 * suited[:, None] * generator.normal(size=size) + noise
+    scores = performances + generator.normal(size=performances.shape)
+    sources, targets = ([str(index) for index in range(count)] for count in performances.shape)
+    return TransferTable.of_arrays(["metric"], sources, targets, scores[None], 1 / (1 + np.exp(-performances)))
 
 
 def estimate(table: TransferTable) -> Values:
@@ -66,13 +59,13 @@ def mean_rank_held(generator: np.random.Generator, size: int, order: str, tables
         order: Name of the strength of the static order.
         tables: Number of tables.
     """
-    population = Population(ORDERS[order] * generator.normal(size=RANKED), generator.normal(size=RANKED))
-    drawn = [np.nanmean(estimate(population.table(generator, size)), axis=1) for _ in range(10 * tables)]
+    draw = partial(draw_table, ORDERS[order] * generator.normal(size=RANKED), generator.normal(size=RANKED), size=size)
+    drawn = [np.nanmean(estimate(draw(generator)), axis=1) for _ in range(10 * tables)]
     truth = np.nanmean(drawn, axis=0)
     counts = np.concatenate(list(bootstrap_counts([size], RESAMPLES))).astype(np.float64)
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
-        table = population.table(generator, size)
+        table = draw(generator)
         mean_rank, difference, conditional = estimate(table)
         resampled = measure_resampled(table, counts)[:, :, KENDALL]
         metric = mean_rank + difference
