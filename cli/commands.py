@@ -1,6 +1,6 @@
 """The commands of `headstart`, by the question that they answer. Reading this list imports none of them."""
 
-import tomllib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ class Command:
 
 COMMANDS = {
     question: {name: Command(**command) for name, command in group.items()}
-    for question, group in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    for question, group in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8")).items()
 }
 COMMAND_BY_NAME = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # The commands of `evaluate.py`.
