@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,12 +55,8 @@ class HuggingFacePhotos(Photos):
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""
-        if (known := self.known_digest(index)) is not None:
-            return known
         content, path = self._cell(index)
-        digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
-        self.known[index] = bytes.fromhex(digest)
-        return digest
+        return digest_file(path) if content is None else hashlib.sha256(content).hexdigest()
 
     def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
         """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""

@@ -17,8 +17,8 @@ from headstart.output.progress import Progress
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
 ALIKE = 0.995
-# Products of thumbnails in memory at once, 64 MB, and pictures that others are compared with at once.
-BLOCK, AT_ONCE = 2**24, 2**16
+# Products of thumbnails in memory at once, 64 MB.
+BLOCK = 2**24
 # Pictures that are decoded at once, and of which thumbnails are computed at once, in a processor's cache.
 CHUNK, PHOTOS_AT_ONCE = 64, 16
 
@@ -67,19 +67,13 @@ def find_alike(pictures: Tensor, others: Tensor | None = None) -> list[tuple[int
         Indices of the closest other one and of the picture, for each that has one.
     """
     pairs = []
-    step = max(1, BLOCK // max(1, min(len(pictures if others is None else others), AT_ONCE)))
+    step = max(1, BLOCK // max(1, len(pictures if others is None else others)))
     for first in range(0, len(pictures), step):
         block = pictures[first : first + step]
         candidates = pictures[: first + len(block)] if others is None else others
-        maxima = []
-        for start in range(0, len(candidates), AT_ONCE):
-            products = block @ candidates[start : start + AT_ONCE].mT
-            maxima.append((products.tril(first - start - 1) if others is None else products).max(1))
-
-        likeness, which = torch.stack([maximum.values for maximum in maxima]).max(0)
-        for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist():
-            part = int(which[i])
-            pairs.append((part * AT_ONCE + int(maxima[part].indices[i]), first + i))
+        products = block @ candidates.mT
+        likeness, closest = (products.tril(first - 1) if others is None else products).max(1)
+        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
     return pairs
 
 
@@ -102,7 +96,8 @@ def warn_of_near_duplicates(
         read_thumbnails(photos, preprocessing, workers, f"{split} photos") for split, photos in splits
     )
     pairs = find_alike(of_validation, of_train)
-    names = [[train.names[i], validation.names[j]] for i, j in pairs if train.digest(i) != validation.digest(j)]
+    digests = train.packed_digests(), validation.packed_digests()
+    names = [[train.names[i], validation.names[j]] for i, j in pairs if digests[0][i] != digests[1][j]]
     if names:
         listed = quote(names, " ~ ")
         say(f"WARNING: data.photos: {len(names)} validation photos look like a training photo: {listed}")

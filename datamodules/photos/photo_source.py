@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +17,8 @@ from headstart.datamodules.photos.folder_listing import warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
-from headstart.store.feature_table import in_hexadecimal, pack
+from headstart.output.files import digest_file
+from headstart.store.feature_table import Digests, pack
 from headstart.store.file_digests import digest_files
 
 
@@ -89,14 +90,11 @@ class PictureFiles(Pictures):
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one file."""
-        return self.digest_some([index], None)[0]
+        return digest_file(self.path(index))
 
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
-        """Digest the bytes of some files, each once."""
-        requested = list(indices)
-        if missing := [index for index in dict.fromkeys(requested) if not self.known[index]]:
-            self.known[missing] = pack(digest_files([self.path(index) for index in missing], cache))
-        return in_hexadecimal(self.known[requested])
+    def digest_some(self, indices: list[int], cache: Path | None) -> Digests:
+        """Digest the bytes of some files."""
+        return pack(digest_files([self.path(index) for index in indices], cache))
 
 
 class PhotoFiles(PictureFiles, Photos):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -103,11 +103,21 @@ class Pictures(ABC):
         Returns:
             Their SHA-256, 32 bytes each, `[samples]`.
         """
-        missing = np.flatnonzero(self.known == b"")
+        self.know(np.arange(len(self)), cache)
+        return self.known
+
+    def know(self, indices: NDArray[np.int64], cache: Path | None) -> Digests:
+        """Digest some pictures, each once.
+
+        Args:
+            indices: Their indices.
+            cache: As for `packed_digests`.
+        """
+        missing = np.unique(indices[self.known[indices] == b""])
         for first in range(0, len(missing), SPAN):
             span = missing[first : first + SPAN]
-            self.known[span] = pack(self.digest_some(span.tolist(), cache))
-        return self.known
+            self.known[span] = self.digest_some(span.tolist(), cache)
+        return self.known[indices]
 
     @property
     def known(self) -> Digests:
@@ -120,15 +130,15 @@ class Pictures(ABC):
         """Return the digest of one picture; None if it is not known."""
         return in_hexadecimal(self.known[index : index + 1])[0] if self.known[index] else None
 
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+    def digest_some(self, indices: list[int], cache: Path | None) -> Digests:
         """Digest some pictures, side by side.
 
         Args:
-            indices: Their indices.
-            cache: As for `digests`.
+            indices: Their indices, each once.
+            cache: As for `packed_digests`.
         """
         with ThreadPoolExecutor() as pool:
-            return list(pool.map(self.digest, indices))
+            return pack(list(pool.map(self.digest, indices)))
 
 
 class OfOthers(Pictures):
@@ -178,6 +188,6 @@ class PicturePart(OfOthers):
         """Digest one of the selected pictures."""
         return self.pictures.digest(int(self.indices[index]))
 
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+    def digest_some(self, indices: list[int], cache: Path | None) -> Digests:
         """Digest some of the selected pictures."""
-        return self.pictures.digest_some([int(self.indices[index]) for index in indices], cache)
+        return self.pictures.know(self.indices[indices], cache)

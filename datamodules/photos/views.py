@@ -1,13 +1,13 @@
 """Photos as they are, and views of them with random augmentation, which are the same every time."""
 
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 from PIL import Image
 
 from headstart.datamodules.photos.pictures import OfOthers, Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.store.feature_table import Digests, pack
 
 # Part of the names of stored views. Change it whenever the augmentation changes.
 AUGMENTATION = "random resized crop, horizontal flip"
@@ -46,10 +46,10 @@ class Views(OfOthers):
         view, photo_index = divmod(index, len(self.pictures))
         return self._name(self.pictures.digest(photo_index), view)
 
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+    def digest_some(self, indices: list[int], cache: Path | None) -> Digests:
         """Digest some views, each photo once."""
         digests = self.pictures.digests(cache)
-        return [self._name(digests[index % len(digests)], index // len(digests)) for index in indices]
+        return pack([self._name(digests[index % len(digests)], index // len(digests)) for index in indices])
 
     def _name(self, digest: str, view: int) -> str:
         if not view:
