@@ -16,7 +16,7 @@ FILE = "digests_of_files.sqlite"
 PATIENCE_SECONDS = 10
 # A file that was written this shortly before it was read may be written again within the resolution of its time.
 SETTLED_NANOSECONDS = 2 * 10**9
-# Files that are digested before what was read is stored, most of them in one task or query, and least number of tasks.
+# Files that are digested before what was read is stored, most of them in one task, and least number of tasks.
 SPAN = 16_384
 PART = 256
 PARTS = 64
@@ -98,14 +98,12 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 def _load(cache: Path, states: Mapping[str, str]) -> dict[str, str]:
     """Return the stored digests of files that have not changed since."""
-    keys = {os.fsencode(path): path for path, state in states.items() if state}
     digests: dict[str, str] = {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
-        for some in _parts(list(keys), PART):
-            marks = ",".join("?" * len(some))
-            for key, state, digest in base.execute(f"SELECT * FROM files WHERE path IN ({marks})", some):
-                if state == states[keys[key]]:
-                    digests[keys[key]] = digest
+        for path, state in states.items():
+            found = base.execute("SELECT digest FROM files WHERE path = ? AND state = ?", (os.fsencode(path), state))
+            if row := found.fetchone():
+                digests[path] = row[0]
     return digests
 
 

@@ -82,7 +82,7 @@ class OwnDataset(SplitSource):
 
 
 class DatasetPhotos(Photos):
-    """Photos that a data set object returns, with a fingerprint of their pixels.
+    """Photos that a data set object returns, each known by its pixels.
 
     Args:
         dataset: The data set, whose items are pictures with their labels.
@@ -95,31 +95,25 @@ class DatasetPhotos(Photos):
     def __init__(self, dataset: Any, option: str = "name") -> None:  # noqa: ANN401 - any class with items
         self.dataset = dataset
         self.option = option
-        whole = hashlib.sha256()
-        labels: list[Any] = []
-        self.contents = []
-        # Why pictures are unreadable, by index; no label is known of them.
+        self.contents: list[str] = []
+        # By index, the labels of pictures, and why others are unreadable.
+        labels: dict[int, int | str] = {}
         self.unreadable: dict[int, str] = {}
         for index in range(len(dataset)):
             try:
-                picture, label = self._item(index)
+                picture, labels[index] = self._item(index)
+                self.contents.append(_digest(picture))
             except OSError as error:
                 # Pillow's message about an unknown format has an address in memory.
                 is_unknown = isinstance(error, UnidentifiedImageError)
                 reason = "no picture of a known format" if is_unknown else reason_of(error)
                 self.unreadable[index] = reason
                 self.contents.append(hashlib.sha256(f"unreadable: {reason}".encode()).hexdigest())
-                whole.update(b"unreadable\0")
-                continue
-            whole.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
-            self.contents.append(_digest(picture))
-            labels.append(label)
 
-        self.classes = class_names(dataset, labels)
-        are_texts = [isinstance(label, str) for label in labels]
-        numbers = [self.classes.index(label) if isinstance(label, str) else label for label in labels]
-        if any(are_texts) and not all(are_texts):
+        self.classes = class_names(dataset, [*labels.values()])
+        if len({isinstance(label, str) for label in labels.values()}) > 1:
             raise UserError(f"{option}: labels of {type(dataset).__name__} are numbers and texts; give one kind")
+        numbers = [self.classes.index(label) if isinstance(label, str) else label for label in labels.values()]
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(self.classes):
             raise UserError(
                 f"{option}: labels of {type(dataset).__name__} are from {min(numbers)} to {max(numbers)}, and it has "
@@ -127,13 +121,11 @@ class DatasetPhotos(Photos):
             )
         # An unreadable picture is of the first class until it is left out.
         self.labels = np.zeros(len(self.contents), np.int64)
-        self.labels[[index for index in range(len(self.labels)) if index not in self.unreadable]] = numbers
+        self.labels[[*labels]] = numbers
         self.names = [
             f"item {index}" if index in self.unreadable else f"{self.classes[label]}/{index}"
             for index, label in enumerate(self.labels)
         ]
-        whole.update("\0".join(self.classes).encode())
-        self.whole = whole.hexdigest()
 
     def read(self, index: int) -> Image.Image:
         """Return one picture."""
@@ -150,10 +142,6 @@ class DatasetPhotos(Photos):
     def digest(self, index: int) -> str:
         """Digest the pixels of one picture."""
         return self.contents[index]
-
-    def fingerprint(self) -> str:
-        """Digest the pixels, labels and classes."""
-        return self.whole
 
     def _item(self, index: int) -> tuple[Image.Image, int | str]:
         """Return a picture, upright and in RGB as all photos are read, and its label; an OSError if it is broken."""

@@ -10,7 +10,7 @@ from PIL import Image
 from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
 from headstart.datamodules.photos.folder_listing import read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
-from headstart.datamodules.photos.picture_decoding import turn_upright
+from headstart.datamodules.photos.picture_decoding import upright
 from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError, require_different
@@ -53,8 +53,7 @@ class MapFiles(PhotoFiles):
             if opened.mode not in ONE_CHANNEL:
                 raise OSError(f"a label map has one channel of 8 bits, grey or with a palette, not {opened.mode}")
             opened.load()
-            turn_upright(opened)
-            values = np.asarray(opened)
+            values = np.asarray(upright(opened, in_place=True))
 
         table = np.arange(256)
         table[list(self.values)] = list(self.values.values())

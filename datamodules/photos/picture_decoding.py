@@ -83,29 +83,21 @@ def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -
         check(photo)
     try:
         photo.load()
-        turn_upright(photo)
-        return in_rgb(photo)
+        return in_rgb(upright(photo, in_place=True))
     except Exception as error:
         raise _explain(error, photo.width * photo.height) from error
 
 
-def turn_upright(photo: Image.Image) -> None:
-    """Turn a picture upright; notes that are damaged say nothing about its pixels, and are passed over."""
+def upright(photo: Image.Image, in_place: bool = False) -> Image.Image:
+    """Return a picture turned upright, a copy unless it is turned in place.
+
+    Notes that are damaged say nothing about its pixels, and are passed over.
+    """
     try:
-        ImageOps.exif_transpose(photo, in_place=True)
+        return ImageOps.exif_transpose(photo, in_place=in_place) or photo
     except MemoryError:
         raise
     # Readers of damaged notes raise errors of many unrelated kinds.
-    except Exception:
-        pass
-
-
-def upright(photo: Image.Image) -> Image.Image:
-    """Return a copy of a picture that is turned upright, as `turn_upright` does."""
-    try:
-        return ImageOps.exif_transpose(photo)
-    except MemoryError:
-        raise
     except Exception:
         return photo
 
