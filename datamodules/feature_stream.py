@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from headstart.datamodules.mapped_samples import Rows
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import NetworkSettings, RowRequest
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.arithmetic import common_offset, seen_rows
@@ -25,16 +24,9 @@ class FeatureStream(SampleStream):
 
     Where the features of all training samples have nearly one large mean, that mean is subtracted
     (`headstart.modules.arithmetic`).
-
-    Args:
-        precision: Arithmetic of the backbone. `auto` uses bfloat16 if the hardware supports it, else float32.
     """
 
     offset: Tensor | None = None
-
-    def __init__(self, precision: Literal["auto", "float32", "bfloat16"] = "auto", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.precision = precision
 
     @property
     def validation_chunk(self) -> int:
@@ -43,7 +35,6 @@ class FeatureStream(SampleStream):
 
     def request(self, photos: Pictures) -> RowRequest:
         """Return the request for the features of one split, `[samples, features]`."""
-        self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
         settings = NetworkSettings(self.arithmetic, folded=True, device=str(self.device))
         return RowRequest(photos, self.backbone.preprocessing, settings, self.spec)
 
@@ -54,9 +45,6 @@ class FeatureStream(SampleStream):
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return the features in rows, less their common offset if they have one."""
         return rows if self.offset is None else rows - self.offset
-
-    def trainable_backbone(self) -> None:
-        """Return None: the methods see features only."""
 
     def start(self) -> MethodStart:
         """Return what every method starts from, with all training features if they are in its device's memory."""

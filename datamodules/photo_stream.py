@@ -9,8 +9,8 @@ from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_computation import best_precision, unpack
-from headstart.datamodules.row_request import NetworkSettings, Precision, RowRequest, pass_size
+from headstart.datamodules.row_computation import unpack
+from headstart.datamodules.row_request import NetworkSettings, RowRequest, pass_size
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import MethodStart
 from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
@@ -32,8 +32,6 @@ class PhotoStream(SampleStream):
     Args:
         trainable_from: The first module of the backbone that can be trained, such as `features.14`. Earlier modules
             stay frozen, with batch norm on its stored statistics. `all` trains the whole backbone.
-        precision: Arithmetic of the frozen part and of evaluations. `auto` uses bfloat16 if the hardware supports it,
-            else float32. `trainer.precision` sets the arithmetic of training.
         batch_norm: Statistics of batch norm during training: the stored ones (`frozen`), or those of each batch
             (`trained`). Use `trained` with batches of 16 samples or more.
         dropout: Whether dropout is on during training.
@@ -46,7 +44,6 @@ class PhotoStream(SampleStream):
     def __init__(
         self,
         trainable_from: str = WHOLE,
-        precision: Literal["auto", "float32", "bfloat16"] = "auto",
         batch_norm: Literal["frozen", "trained"] = "frozen",
         dropout: bool = False,
         views: PositiveInt = 1,
@@ -54,7 +51,6 @@ class PhotoStream(SampleStream):
     ) -> None:
         super().__init__(**kwargs)
         self.trainable_from = trainable_from
-        self.precision = precision
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.views = views
@@ -75,11 +71,6 @@ class PhotoStream(SampleStream):
         super()._limit_samples()
         if self.batch_norm == "trained":
             self._require_batches()
-
-    @property
-    def arithmetic(self) -> Precision:
-        """The arithmetic of the frozen part and of evaluations."""
-        return best_precision(self.device) if self.precision == "auto" else self.precision
 
     @cached_property
     def _cut(self) -> SplitBackbone | None:

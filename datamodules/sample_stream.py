@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
@@ -20,7 +20,8 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
-from headstart.datamodules.row_request import RowRequest
+from headstart.datamodules.row_computation import best_precision
+from headstart.datamodules.row_request import Precision, RowRequest
 from headstart.datamodules.rows import find
 from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.method import MethodStart
@@ -68,6 +69,8 @@ class SampleStream(PhotoData):
             is then that of k samples per class. The stream ends when a class runs out.
         orderings_at_once: Orderings that run side by side in one pass over the stream, at most. By default as many as
             fit into a few gigabytes; methods that train the backbone run one at a time. A pass is stored when it ends.
+        precision: Arithmetic of what is frozen, and of evaluations. `auto` uses bfloat16 if the hardware supports it,
+            else float32.
         near_duplicates: Also warn of validation photos that look like a training photo, such as copies of another size.
             Equal files are always found; see `on_duplicates`.
     """
@@ -86,6 +89,7 @@ class SampleStream(PhotoData):
         validation_size: PositiveInt | None = None,
         order: Order = SHUFFLED,
         orderings_at_once: PositiveInt | None = None,
+        precision: Literal["auto", "float32", "bfloat16"] = "auto",
         near_duplicates: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -96,6 +100,7 @@ class SampleStream(PhotoData):
         self.validation_size = validation_size
         self.order = order
         self.orderings_at_once = orderings_at_once
+        self.precision = precision
         self.finds_near_duplicates = near_duplicates
         self.near_duplicates: list[list[str]] = []
         self.fingerprints: dict[str, str] = {}
@@ -106,6 +111,11 @@ class SampleStream(PhotoData):
         """The device on which the methods run."""
         assert self.trainer is not None
         return self.trainer.strategy.root_device
+
+    @property
+    def arithmetic(self) -> Precision:
+        """The arithmetic of what is frozen, and of evaluations."""
+        return best_precision(self.device) if self.precision == "auto" else self.precision
 
     @property
     @abstractmethod
@@ -127,9 +137,9 @@ class SampleStream(PhotoData):
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return what is fed of some rows of a split with their notes, `[rows, ...]`."""
 
-    @abstractmethod
     def trainable_backbone(self) -> TrainableBackbone | None:
-        """Return the backbone that the methods train, None where the stream feeds frozen features."""
+        """Return the backbone that the methods train; None where they see frozen features only."""
+        return None
 
     def setup(self, stage: str) -> None:
         """Check the photos, load the rows of both splits and move them to the device; once for all calls."""

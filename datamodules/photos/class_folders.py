@@ -5,13 +5,7 @@ from pathlib import Path
 
 from jsonargparse.typing import OpenUnitInterval
 
-from headstart.datamodules.photos.folder_listing import (
-    count_kinds,
-    list_classes,
-    list_kinds,
-    read_folder,
-    require_folder,
-)
+from headstart.datamodules.photos.folder_listing import list_classes, list_kinds, read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
 from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
@@ -101,7 +95,7 @@ def read_split(root: Path, split: str, classes: Sequence[str] = ()) -> PhotoFile
     wanted = tuple(classes) or tuple(photos)
     if set(photos) != set(wanted) or len(wanted) < 2:
         needed = f"photos of exactly the classes {', '.join(classes)}" if classes else "photos of two or more classes"
-        kinds = list_kinds(count_kinds(left_out))
+        kinds = list_kinds(left_out)
         with_photos = f"those with photos are {', '.join(photos) or 'none'}" + (f"; left out: {kinds}" if kinds else "")
         raise UserError(f"root: {root / split} must hold {needed} in a folder each; {with_photos}")
 

@@ -161,7 +161,7 @@ def _is_visible(char: str) -> bool:
 
 def is_photo(name: str) -> bool:
     """Return whether a file is a photo by the ending of its name."""
-    return os.path.splitext(name)[1].lower() in suffixes()  # noqa: PTH122 - a Path for each of many files takes long
+    return not other_kind(name)
 
 
 def count_kinds(others: Mapping[str, str]) -> dict[str, int]:
@@ -169,9 +169,9 @@ def count_kinds(others: Mapping[str, str]) -> dict[str, int]:
     return dict(sorted(Counter(others.values()).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def list_kinds(counts: Mapping[str, int]) -> str:
-    """Return counts of reasons as text: `.txt (8), dangling link (4)`."""
-    return ", ".join(f"{kind} ({count})" for kind, count in counts.items())
+def list_kinds(others: Mapping[str, str]) -> str:
+    """Return counts of reasons, given by name, as text: `.txt (8), dangling link (4)`."""
+    return ", ".join(f"{kind} ({count})" for kind, count in count_kinds(others).items())
 
 
 def report_left_out(left_out: Mapping[str, str], option: str = "data.photos") -> dict[str, int]:
@@ -181,11 +181,10 @@ def report_left_out(left_out: Mapping[str, str], option: str = "data.photos") ->
         left_out: Why each is, by name.
         option: The option that gives the photos, for the message.
     """
-    counts = count_kinds(left_out)
     if left_out:
         first = ", ".join([*left_out][:QUOTED]) + (", ..." if len(left_out) > QUOTED else "")
-        say(f"{option}: {len(left_out)} files left out: {list_kinds(counts)}; {first}")
-    return counts
+        say(f"{option}: {len(left_out)} files left out: {list_kinds(left_out)}; {first}")
+    return count_kinds(left_out)
 
 
 def _reason(entry: os.DirEntry[str], root: str) -> str:
@@ -214,7 +213,7 @@ def _reason_of_link(entry: os.DirEntry[str], root: str) -> str:
 
 def other_kind(name: str) -> str:
     """Return the ending of the name of a file that is no photo; an empty text for a photo."""
-    if is_photo(name):
+    ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a Path for each of many files takes long
+    if ending in suffixes():
         return ""
-    ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - as above
     return ending if len(ending) > 1 else "without an ending"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.csv_photos import CsvPhotos
-from headstart.datamodules.photos.folder_listing import count_kinds, is_photo, list_classes, list_kinds
+from headstart.datamodules.photos.folder_listing import is_photo, list_classes, list_kinds
 from headstart.datamodules.photos.hugging_face_dataset import SAVED, HuggingFaceDataset
 from headstart.datamodules.photos.hugging_face_files import FORMATS
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
@@ -101,7 +101,7 @@ def _in_folder(root: Path) -> Photos:
     """
     photos, left_out = list_classes(root, beside=True)
     if not photos:
-        instead = f"; it holds {list_kinds(count_kinds(left_out))}" if left_out else ""
+        instead = f"; it holds {list_kinds(left_out)}" if left_out else ""
         raise UserError(f"there are none in {str(root)!r}{instead}; give a folder of pictures, files or arrays")
 
     names = [str(root.absolute() / name) for listed in photos.values() for name in listed]

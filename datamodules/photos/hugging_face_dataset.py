@@ -193,10 +193,10 @@ class HuggingFaceDataset(SplitSource):
     def _image(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the photos, or check the one that was named."""
         types = {name: _type(feature) for name, feature in dataset.features.items()}
-        by_type = {kind: [name for name in types if types[name] == kind] for kind in PICTURES}
-        fitting = next(filter(None, by_type.values()), [])
-        named = self.image if self.image in [*by_type["Image"], *by_type["binary"]] else None
-        return named or self._only("image", self.image, fitting, "Image")
+        if self.image is not None and types.get(self.image) in PICTURES:
+            return self.image
+        by_type = ([name for name in types if types[name] == kind] for kind in PICTURES)
+        return self._only("image", self.image, next(filter(None, by_type), []), "Image")
 
     def _label(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the classes, or check the one that was named."""
