@@ -133,31 +133,24 @@ class PhotoBatches(PhotoData):
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
         train, validation = (
-            self._load(photos, split, preprocessing, source, settings)
+            self._load(photos, RowRequest(photos, preprocessing, settings, source), split)
             for photos, split in ((self.train_photos, "training"), (self.validation_photos, "validation"))
         )
         self.train_inputs, self.train_labels, self.readable = train
         self.validation_inputs, self.validation_labels, _ = validation
         self.move_samples(device)
 
-    def _load(
-        self,
-        photos: Photos,
-        split: str,
-        preprocessing: Preprocessing,
-        source: NetworkSpec | None,
-        settings: NetworkSettings,
-    ) -> tuple[Any, Tensor, Tensor | None]:
+    def _load(self, photos: Photos, request: RowRequest, split: str) -> tuple[Any, Tensor, Tensor | None]:
         """Load the inputs and labels of the readable photos, and which ones these are; None where all are."""
         resources = self.resources(split)
         with self.explain_row_errors(photos):
-            stored = find(RowRequest(photos, preprocessing, settings, source), resources)
+            stored = find(request, resources)
         readable = self.find_readable(photos, stored, split)
         inputs, labels = samples_of(stored.rows, lambda part: part), torch.from_numpy(photos.labels)
 
         if photos.maps is not None:
             with self.explain_row_errors(photos.maps):
-                stored = label_maps(preprocessing, photos.maps, resources)
+                stored = label_maps(request.preprocessing, photos.maps, resources)
             mapped = self.find_readable(photos.maps, stored, split)
             labels = torch.from_numpy(np.asarray(stored.rows))
             readable = mapped if readable is None else readable if mapped is None else readable & mapped

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from jsonargparse.typing import OpenUnitInterval
 
-from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource, number_classes
 from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 
@@ -40,21 +40,18 @@ class CsvPhotos(SplitSource):
     def splits(self) -> tuple[Photos, Photos | None]:
         """List the photos."""
         records = self._read()
-        classes = sorted({record["label"] for record in records}, key=in_order)
+        photos = self._photos(records)
         if "split" not in records[0]:
-            return self._photos(records, classes), None
-        train = [record for record in records if record["split"] == "train"]
-        validation = [record for record in records if record["split"] != "train"]
-        return self._photos(train, classes), self._photos(validation, classes)
+            return photos, None
+        is_train = np.array([record["split"] == "train" for record in records])
+        return photos.subset(np.flatnonzero(is_train)), photos.subset(np.flatnonzero(~is_train))
 
     def pictures(self) -> Photos:
         """Return all photos in the order of the lines; those without a label have -1."""
-        records = self._read(needed=("path",))
-        return self._photos(records, sorted({record.get("label", "") for record in records} - {""}, key=in_order))
+        return self._photos(self._read(needed=("path",)))
 
-    def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
-        numbers = {name: number for number, name in enumerate(classes)}
-        labels = [numbers.get(record.get("label", ""), -1) for record in records]
+    def _photos(self, records: list[dict[str, str]]) -> PhotoFiles:
+        labels, classes = number_classes([record.get("label", "") for record in records])
         return PhotoFiles(self.file.parent, [record["path"] for record in records], labels, classes)
 
     def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.datamodules.photos.folder_listing import in_order
-from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.photo_source import Photos, number_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
@@ -98,7 +97,4 @@ def read_labels(dataset: Any, label: str) -> tuple[list[int], tuple[str, ...]]: 
         raise UserError(
             f"label: column {label!r} has a value of type {type(wrong).__name__}; give texts or whole numbers"
         )
-    named = [None if value is None or value == "" else str(value).strip() for value in texts]
-    classes = sorted({name for name in named if name is not None}, key=in_order)
-    numbers = {name: number for number, name in enumerate(classes)}
-    return [-1 if name is None else numbers[name] for name in named], tuple(classes)
+    return number_classes(["" if value is None else str(value).strip() for value in texts])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.datamodules.photos.folder_listing import warn_of_like_classes
+from headstart.datamodules.photos.folder_listing import in_order, warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
@@ -227,6 +227,13 @@ class SplitSource(PhotoSource):
             )
         is_held_out = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
         return photos.subset(np.flatnonzero(is_held_out == held))
+
+
+def number_classes(names: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
+    """Return the class of each photo, -1 where its name is empty, and the names of the classes in their order."""
+    classes = tuple(sorted({*names} - {""}, key=in_order))
+    numbers = {name: number for number, name in enumerate(classes)}
+    return [numbers.get(name, -1) for name in names], classes
 
 
 def require_same_classes(option: str, train: Photos, validation: Photos) -> None:
