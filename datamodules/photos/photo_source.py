@@ -136,9 +136,7 @@ class PhotoFiles(PictureFiles, Photos):
         if type(self) is not PhotoFiles:
             return super().part(indices)
         names, labels = [self.names[index] for index in indices], self.labels[indices].tolist()
-        photos = PhotoFiles(self.root, names, labels, self.classes)
-        photos._known = self.known[indices]
-        return photos
+        return PhotoFiles(self.root, names, labels, self.classes)
 
 
 class PhotoSource(ABC):
