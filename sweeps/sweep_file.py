@@ -82,6 +82,7 @@ def read_sweep(path: Path) -> Sweep:
     """
     content = read_mapping("file", path, "name a sweep file, as in configs/sweep")
     _check_keys(content)
+    _require_quotes(content.get("command"), path.read_text())
     parameters = flatten(content["parameters"])
     before, after = _options(content.get("command", [ARGUMENTS]))
     for option, parameter in itertools.product(after, parameters):
@@ -204,10 +205,21 @@ def _replaces(option: str, earlier: str, values: Sequence[Any]) -> bool:
     return later in ("config", sooner) or sooner.startswith(f"{later}.") or is_part
 
 
+def _require_quotes(command: Any, text: str) -> None:  # noqa: ANN401 - YAML
+    """Raise a UserError with the line of a part of the command that YAML reads as a mapping, for want of quotes."""
+    for part in command if isinstance(command, list) else []:
+        if isinstance(part, dict) and part:
+            start = str(next(iter(part)))
+            line = next((number for number, words in enumerate(text.splitlines(), 1) if start in words), 0)
+            raise UserError(
+                f"file: line {line} has a part of the command with a colon; quote it, as in '--model.methods={{a: b}}'"
+            )
+
+
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
     """Return the options of a command before the parameters, and after them."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
-        raise UserError(f"file: command is {command!r}; give a list of texts, in quotes where they have a colon")
+        raise UserError(f"file: command is {command!r}; give a list of texts")
     parts = [part for part in command if part not in IGNORED]
     parts = _join(parts[2:] if parts[:2] == INSTALLED else parts)
     if parts.count(ARGUMENTS) != 1:

@@ -135,9 +135,10 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"parameters": {"results.ledger": {"value": "x"}}}, "results.ledger is the sweep's own; give --ledger"),
     ({"run_cap": 0}, "run_cap is 0"),
     ({"reference": "--a=1"}, "reference is '--a=1'; give a list of options"),
+    ({"command": ["${args}", 1]}, "; give a list of texts"),
     (
         "method: grid\ncommand:\n- ${args}\n- --model.methods={a: b}\nparameters: {x: {value: 1}}",
-        "give a list of texts, in quotes where they have a colon",
+        "line 4 has a part of the command with a colon; quote it",
     ),
     (command(), "${args} stands 0 times"),
     (command("${args}", "${args_json}"), "${args_json} of the command cannot be given"),
