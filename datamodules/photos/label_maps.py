@@ -97,9 +97,9 @@ class MapFolders(PhotoSource):
             raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
         listed, left_out = list_classes(split)
-        names = [listed.get(kind, []) for kind in ("images", "masks")]
-        photos, maps = ({Path(name).stem: split / name for name in of_kind} for of_kind in names)
-        alone, count = sorted(photos.keys() ^ maps.keys()), sum(map(len, names))
+        of_kinds = [listed.get(kind, []) for kind in ("images", "masks")]
+        photos, maps = ({Path(name).stem: split / name for name in of_kind} for of_kind in of_kinds)
+        alone, count = sorted(photos.keys() ^ maps.keys()), sum(map(len, of_kinds))
         if not photos or alone or count > 2 * len(photos):
             raise UserError(
                 f"root: {split} must hold images/ with photos and masks/ with one label map of the same name for each; "

@@ -94,12 +94,15 @@ def upright(photo: Image.Image, in_place: bool = False) -> Image.Image:
     Notes that are damaged say nothing about its pixels, and are passed over.
     """
     try:
-        return ImageOps.exif_transpose(photo, in_place=in_place) or photo
+        if not in_place:
+            return ImageOps.exif_transpose(photo)
+        ImageOps.exif_transpose(photo, in_place=True)
     except MemoryError:
         raise
     # Readers of damaged notes raise errors of many unrelated kinds.
     except Exception:
-        return photo
+        pass
+    return photo
 
 
 def in_rgb(photo: Image.Image) -> Image.Image:

@@ -61,9 +61,10 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
         with _seeded(spec):
             make = _build_custom if spec.library == CUSTOM else _build_from_library
             network, own = make(spec)
-        preprocessing = spec.preprocessing or own
-        if preprocessing is None:
+        known = spec.preprocessing or own
+        if known is None:
             raise UserError(f"preprocessing: {spec.name} states no square centre crop; give resize and crop")
+        preprocessing = known
 
     for key, value in network.state_dict().items() if spec.weights is not None else ():
         if value.is_floating_point() and not value.isfinite().all():
@@ -181,7 +182,8 @@ def _build_from_library(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | N
                 "connection, or name a local .safetensors or .pth file"
             )
 
-        return _call(partial(library.create, model, weights, arguments), terms.arguments, explain)
+        network: nn.Module = _call(partial(library.create, model, weights, arguments), terms.arguments, explain)
+        return network
 
     require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), terms.arguments)
     if isinstance(spec.weights, Path):
