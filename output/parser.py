@@ -18,7 +18,7 @@ from headstart.output.class_options import LISTS, ClassHelp, accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
 from headstart.output.printable import printable, say
 from headstart.output.shipped_files import find_configurations
-from headstart.output.usage import OptionMistake, explain, file_mistake, whole_name
+from headstart.output.usage import OptionMistake, explain, file_mistake, unknown_group, whole_name
 
 accept_other_names()
 
@@ -39,6 +39,9 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         arguments = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
         if not self.exit_on_error:
             arguments = [_as_yaml(argument) for argument in arguments]
+        elif mistake := unknown_group(arguments, [action.dest for action in self._actions]):
+            self.args = arguments
+            self.error(str(mistake), mistake)
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(arguments, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
 

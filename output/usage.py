@@ -182,6 +182,19 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     return _with_others(named, options) if mistake.reason.startswith("there is no such option") else named
 
 
+def unknown_group(args: Sequence[str], known: Sequence[str]) -> OptionMistake | None:
+    """Return the mistake of an empty group in a configuration file that there is not, which no value leads to.
+
+    Args:
+        args: The command's arguments.
+        known: Names of all options.
+    """
+    contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
+    empty = [str(key) for content in contents for key, value in content.items() if value == {}]
+    unknown = next((key for key in empty if key not in {*_beginnings(known), *BESIDE}), None)
+    return None if unknown is None else _unknown(unknown, known)
+
+
 def file_mistake(text: str, args: Sequence[str]) -> str:
     """Return what is wrong with a configuration file as a whole; empty if the message is about something else."""
     for path in configs_of(args):
@@ -291,7 +304,7 @@ def _closest(name: str, known: Sequence[str]) -> str:
 
 def _flat(content: Any, owners: set[str], name: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever YAML holds
     """Yield a configuration as options `name=value`, without those of classes other than the owners."""
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not content:
         yield f"{name}={content}"
     elif not owners or "class_path" not in content or _last(str(content["class_path"])) in owners:
         for key, value in content.items():

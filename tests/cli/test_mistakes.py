@@ -19,6 +19,7 @@ Fit = Callable[..., Path]
 # Files in the folder where commands are typed.
 FILES: dict[str, str | bytes] = {
     "two.yaml": "dataa: 1\nmodell: 2\n",
+    "empty.yaml": "trainerr: {}\ndataa: {x: 1}\ntrainer: {}\n",
     "inside.yaml": "data: {init_args: {orderngs: 3, batchsize: 2}}\n",
     "group.yaml": "trainer: {maxepochs: 3, devicez: 1}\n",
     "no_file.yaml": "data: data/drawn_pets.yaml\n",
@@ -57,6 +58,7 @@ TYPED = {
     "train --data.photos.root=photos": r"data\.photos: .*PhotoSource is abstract; name its kind, ClassFolders",
     "train --data.photos.help": r"data\.photos\.help: expected a value",
     "train --model.baseline.help=Metod": r"model\.baseline\.help: .*\(closest: headstart\.modules\.Method\)",
+    "train --config=empty.yaml": r"trainerr, dataa: there are no such options \(closest: trainer, data\)",
     "train --config=two.yaml": r"dataa, modell: there are no such options \(closest: data, model\)",
     "train --config=inside.yaml": r"data\.orderngs, data\.batchsize: there are no such options of .*data\.batch_size\)",
     "demo --config=group.yaml": r"trainer\.maxepochs, trainer\.devicez: there are no such options .*trainer\.devices\)",
