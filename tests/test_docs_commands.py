@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.tests.material.checkout import prepare_checkout, run_script, serve
+from headstart.tests.material.checkout import Shell, open_shell, serve
+from headstart.tests.material.file_servers import FileServer
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -36,13 +37,8 @@ class Block:
     file: str | None
 
     def commands(self) -> list[str]:
-        """Return what a shell runs; a line that ends with a backslash goes on."""
-        if self.file or self.language == "python":
-            path = self.file or "example.py"
-            write = [f"mkdir -p $(dirname {path})", f"cat > {path} << 'END OF BLOCK'\n{self.text}END OF BLOCK"]
-            return write if self.file else [*write, f"python {path}"]
-        lines = self.text.replace("\\\n", " ").splitlines() if self.language == "bash" else []
-        return [line for line in lines if line.strip()]
+        """Return the commands of a block of `bash`; a line that ends with a backslash goes on."""
+        return [line for line in self.text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -68,7 +64,7 @@ ENVIRONMENT = {
     "PIP_NO_BUILD_ISOLATION": "0",
 }
 # Steps from `wandb` on need an account; those before have none.
-ACCOUNT = "export WANDB_API_KEY=0123456789012345678901234567890123456789 WANDB_BASE_URL=$REDIRECTED_TO"
+ACCOUNT = "export WANDB_API_KEY=0123456789012345678901234567890123456789 WANDB_BASE_URL="
 
 
 def test_every_block_has_a_language_that_says_whether_it_runs() -> None:
@@ -86,17 +82,31 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("HEADSTART_LEDGER")
     checkout = tmp_path / "clone" / "headstart"
     environment = {**ENVIRONMENT, "PIP_TARGET": str(tmp_path / "installed")}
-    commands = [command for block in RUN[page] for command in block.commands()]
-    with serve() as server:
-        prepare_checkout(checkout.parent)
-        script = "\n".join(["source .venv/bin/activate", *map(check, commands)])
-        code, printed = run_script(checkout.parent, script, server.url, environment)
-    assert code == 0, printed[-3000:]
+    with serve() as server, open_shell(checkout.parent, server.url, environment) as shell:
+        run(shell, "source .venv/bin/activate")
+        for block in RUN[page]:
+            run_block(shell, server, checkout, block)
     if page == README:
         named = re.findall(r"`(runs/[^`\n]+)`", README.read_text())
         assert [name for name in named if not (checkout / name).exists()] == []
 
 
-def check(command: str) -> str:
-    """Return a command that ends the script if it fails."""
-    return f"{ACCOUNT if command.startswith('wandb') else ''}\n{command}\ntest $? = 0 || exit 1"
+def run_block(shell: Shell, server: FileServer, checkout: Path, block: Block) -> None:
+    if block.file:
+        (checkout / block.file).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / block.file).write_text(block.text)
+        return
+
+    commands = block.commands() if block.language == "bash" else []
+    if block.language == "python":
+        (checkout / "example.py").write_text(block.text)
+        commands = ["python example.py"]
+    for command in commands:
+        if command.startswith("wandb"):
+            run(shell, f"{ACCOUNT}{server.url}")
+        run(shell, command)
+
+
+def run(shell: Shell, command: str) -> None:
+    code, printed = shell.run(command)
+    assert code == 0, f"{command}\n{printed[-3000:]}"

@@ -1,4 +1,4 @@
-"""A copy of the checkout in which a shell runs a script, and a server for what its commands download."""
+"""A copy of the checkout in which a shell runs commands, and a server for what these download."""
 
 import io
 import json
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -110,11 +110,57 @@ def copy_checkout(folder: Path) -> None:
             shutil.copy(ROOT / name, folder / name)
 
 
-def prepare_checkout(folder: Path) -> None:
-    """Write a copy of the checkout whose set-up is behind it, with this process's Python and packages.
+class Shell:
+    """One shell session in a folder.
+
+    Args:
+        folder: The folder.
+        environment: What differs from this process's environment variables.
+        output: File that takes what the commands print.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], output: Path) -> None:
+        self.output = output
+        ended, self._end = os.pipe()
+        self._codes = os.fdopen(ended)
+        with output.open("w") as stream:
+            self._shell = subprocess.Popen(
+                ["bash", "--noprofile", "--norc"],
+                cwd=folder,
+                env={**os.environ, **environment},
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=stream,
+                text=True,
+                pass_fds=[self._end],
+                start_new_session=True,
+            )
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Run one line, and give its exit code and what it printed."""
+        before = self.output.stat().st_size
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(f"{command}\necho $? >&{self._end}\n")
+        self._shell.stdin.flush()
+        code = int(self._codes.readline())
+        return code, self.output.read_bytes()[before:].decode()
+
+    def close(self) -> None:
+        """End the session, with all commands that are still in the background."""
+        os.killpg(self._shell.pid, signal.SIGKILL)
+        self._shell.communicate()
+        self._codes.close()
+        os.close(self._end)
+
+
+@contextmanager
+def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterator[Shell]:
+    """Open a shell in a copy of the checkout whose set-up is behind it, with this process's Python and packages.
 
     Args:
         folder: Where all is written; the copy is `folder / "headstart"`, as the package is called.
+        url: Where requests of https go, as `URL/HOST/PATH`.
+        environment: As for `Shell`.
     """
     checkout = folder / "headstart"
     copy_checkout(checkout)
@@ -130,35 +176,10 @@ def prepare_checkout(folder: Path) -> None:
     for stamp in (READY, f"{READY}-dev"):
         (checkout / ".venv" / stamp).touch()
 
-
-def run_script(folder: Path, script: str, url: str, environment: Mapping[str, str]) -> tuple[int, str]:
-    """Run a script of the shell in a copy of the checkout, and end all that is left in the background.
-
-    Args:
-        folder: As for `prepare_checkout`.
-        script: The script.
-        url: Where requests over https go, as `URL/HOST/PATH`.
-        environment: What differs from this process's environment variables.
-
-    Returns:
-        The exit code, and what was printed, with each line before it is run.
-    """
     path = os.pathsep.join([str(folder / "start"), str(folder)])
     own = {"PYTHONPATH": path, "REDIRECTED_TO": url, "TORCH_HOME": str(folder / "torch")}
-    with (folder / "output").open("w+") as output:
-        shell = subprocess.Popen(
-            ["bash", "--noprofile", "--norc", "-x", "-c", script],
-            cwd=folder / "headstart",
-            env={**os.environ, **own, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        try:
-            code = shell.wait()
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(shell.pid, signal.SIGKILL)
-        output.seek(0)
-        return code, output.read()
+    shell = Shell(checkout, {**own, **environment}, folder / "output")
+    try:
+        yield shell
+    finally:
+        shell.close()
