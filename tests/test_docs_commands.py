@@ -5,47 +5,15 @@ They run in a copy of the checkout, and downloads come from a local server.
 
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from headstart.tests.material.checkout import Shell, open_shell, serve
-from headstart.tests.material.file_servers import FileServer
+from headstart.tests.material.checkout import Server, Shell, open_shell, serve
+from headstart.tests.material.code_blocks import Block, blocks
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
-
-BLOCK = re.compile(r"^(?:<!-- (not run|file): ([^\n]*?) -->\n)?```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block.
-
-    Args:
-        language: Word after the fence.
-        text: What is between the fences.
-        reason: Why the block is not run, if it is not.
-        file: File that the block is written to instead of being run.
-    """
-
-    language: str
-    text: str
-    reason: str | None
-    file: str | None
-
-    def commands(self) -> list[str]:
-        """Return the commands of a block of `bash`; a line that ends with a backslash goes on."""
-        return [line for line in self.text.replace("\\\n", " ").splitlines() if line.strip()]
-
-
-def blocks(page: Path) -> Iterator[Block]:
-    """Return the blocks of a page in order."""
-    for mark, note, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-        yield Block(language, text, note if mark == "not run" else None, note if mark == "file" else None)
-
 
 README = ROOT / "README.md"
 PAGES = [README, *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/tutorials/*.md"))]
@@ -80,9 +48,9 @@ def test_every_block_has_a_language_that_says_whether_it_runs() -> None:
 @pytest.mark.parametrize("page", COMMANDS, ids=[str(page.relative_to(ROOT)) for page in COMMANDS])
 def test_the_commands_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADSTART_LEDGER")
-    checkout = tmp_path / "clone" / "headstart"
-    environment = {**ENVIRONMENT, "PIP_TARGET": str(tmp_path / "installed")}
-    with serve() as server, open_shell(checkout.parent, server.url, environment) as shell:
+    checkout = tmp_path / "checkout"
+    folders = {"TORCH_HOME": str(tmp_path / "torch"), "PIP_TARGET": str(tmp_path / "installed")}
+    with serve(tmp_path / "server") as server, open_shell(checkout, server.url, {**ENVIRONMENT, **folders}) as shell:
         run(shell, "source .venv/bin/activate")
         for block in RUN[page]:
             run_block(shell, server, checkout, block)
@@ -91,7 +59,7 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.
         assert [name for name in named if not (checkout / name).exists()] == []
 
 
-def run_block(shell: Shell, server: FileServer, checkout: Path, block: Block) -> None:
+def run_block(shell: Shell, server: Server, checkout: Path, block: Block) -> None:
     if block.file:
         (checkout / block.file).parent.mkdir(parents=True, exist_ok=True)
         (checkout / block.file).write_text(block.text)

@@ -1,21 +1,25 @@
 """A copy of the checkout in which a shell runs commands, and a server for what these download."""
 
-import io
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
+import venv
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from headstart.tests.material.file_servers import FileServer, serve_files
+from headstart.tests.material import warm_python
 from headstart.tests.material.root import ROOT
 
 TRAINING, VALIDATION = 500, 200
@@ -25,28 +29,6 @@ WEIGHTS = {
     "resnet18-f37072fd": "resnet18",
     "resnet50-11ad3fa6": "resnet50",
 }
-# Stamp of what the Makefile has installed.
-READY = ".ready"
-# Networks that take large photos see small ones, in a fiftieth of the time.
-SMALL_PHOTOS = """
-
-def _start_small(self, pictures, large, *others, start=Decoder.__init__, **options):
-    small = {"resize": 32, "crop": 32} if large.crop > 64 else {}
-    start(self, pictures, __import__("dataclasses").replace(large, **small), *others, **options)
-
-
-Decoder.__init__ = _start_small
-"""
-# What Python imports first: it sends requests over https to the local server.
-REDIRECTION = """
-import os, requests
-
-def send_there(session, request, send=requests.Session.send, **options):
-    request.url = request.url.replace("https://", os.environ["REDIRECTED_TO"] + "/")
-    return send(session, request, **options)
-
-requests.Session.send = send_there
-"""
 # The response of the dashboard's server to every request.
 ANSWER = {
     "viewer": {"id": "1", "username": "someone", "entity": "someone", "flags": "{}", "teams": {"edges": []}},
@@ -57,32 +39,49 @@ ANSWER = {
 }
 
 
+class Server(ThreadingHTTPServer):
+    """Serves `folder/HOST/PATH`, and answers the dashboard."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(SimpleHTTPRequestHandler):
+    def do_POST(self) -> None:
+        if self.path != "/graphql":
+            # The dashboard asks whether its server takes telemetry, too.
+            self.send_error(404)
+            return
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"data": ANSWER}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (named by http.server)
+        pass
+
+
 @contextmanager
-def serve() -> Iterator[FileServer]:
-    """Serve what the commands download, by its host and path, and answer the dashboard."""
-    with serve_files() as server:
-        server.files["/storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"] = archive_photos()
-        server.files["/graphql"] = json.dumps({"data": ANSWER}).encode()
-        yield server
+def serve(folder: Path) -> Iterator[Server]:
+    """Serve what the commands download, in the layout of its origin: dark cats, light dogs, networks untrained."""
+    publish_cats_and_dogs(folder / "storage.googleapis.com/mledu-datasets")
+    publish_networks(folder / "download.pytorch.org/models")
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
-def archive_photos() -> bytes:
-    """Return an archive of dark cats and light dogs, no two of which are equal by their bytes."""
-    generator = np.random.default_rng(0)
-    with io.BytesIO() as content:
-        with zipfile.ZipFile(content, "w") as archive:
-            for split, count in (("train", TRAINING), ("validation", VALIDATION)):
-                for index in range(count):
-                    name = ("cat", "dog")[index % 2]
-                    path = f"cats_and_dogs_filtered/{split}/{name}s/{name}.{index}.jpg"
-                    colour = generator.integers(50, 54, 3) + 140 * (name == "dog")
-                    with archive.open(path, "w") as file:
-                        Image.new("RGB", (36, 40), tuple(colour.tolist())).save(file, "JPEG", comment=path)
-        return content.getvalue()
-
-
-def write_networks(folder: Path) -> None:
-    """Write networks without training as if downloaded; their features tell dark from light, by photos of both."""
+def publish_networks(folder: Path) -> None:
+    """Write networks without training whose features tell dark from light: they are scaled by photos of both."""
     # Whoever collects the tests needs no torch for this.
     import torch
     from torchvision.models import get_model
@@ -100,6 +99,24 @@ def write_networks(folder: Path) -> None:
         torch.save(network.state_dict(), folder / f"{file}.pth")
 
 
+def write_photo(path: Path, light: bool, generator: np.random.Generator) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    colour = generator.integers(50 + 140 * light, 54 + 140 * light, 3)
+    # No two photos are equal by their bytes.
+    Image.new("RGB", (36, 40), tuple(colour.tolist())).save(path, comment=str(path))
+
+
+def publish_cats_and_dogs(folder: Path) -> None:
+    base, generator = folder / "cats_and_dogs_filtered", np.random.default_rng(0)
+    for split, count in (("train", TRAINING), ("validation", VALIDATION)):
+        for i in range(count):
+            name = ("cat", "dog")[i % 2]
+            write_photo(base / split / f"{name}s" / f"{name}.{i}.jpg", name == "dog", generator)
+    with zipfile.ZipFile(folder / "cats_and_dogs_filtered.zip", "w") as archive:
+        for path in base.rglob("*.jpg"):
+            archive.write(path, path.relative_to(folder))
+
+
 def copy_checkout(folder: Path) -> None:
     """Copy what a clone would hold, from the working tree."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -111,7 +128,7 @@ def copy_checkout(folder: Path) -> None:
 
 
 class Shell:
-    """One shell session in a folder.
+    """One shell session in a folder; its `.venv`, once entered, is this process's environment.
 
     Args:
         folder: The folder.
@@ -133,7 +150,6 @@ class Shell:
                 stderr=stream,
                 text=True,
                 pass_fds=[self._end],
-                start_new_session=True,
             )
 
     def run(self, command: str) -> tuple[int, str]:
@@ -146,8 +162,7 @@ class Shell:
         return code, self.output.read_bytes()[before:].decode()
 
     def close(self) -> None:
-        """End the session, with all commands that are still in the background."""
-        os.killpg(self._shell.pid, signal.SIGKILL)
+        """End the session."""
         self._shell.communicate()
         self._codes.close()
         os.close(self._end)
@@ -155,31 +170,40 @@ class Shell:
 
 @contextmanager
 def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterator[Shell]:
-    """Open a shell in a copy of the checkout whose set-up is behind it, with this process's Python and packages.
-
-    Args:
-        folder: Where all is written; the copy is `folder / "headstart"`, as the package is called.
-        url: Where requests of https go, as `URL/HOST/PATH`.
-        environment: As for `Shell`.
-    """
-    checkout = folder / "headstart"
-    copy_checkout(checkout)
-    with (checkout / "datamodules" / "decoding.py").open("a") as file:
-        file.write(SMALL_PHOTOS)
-    write_networks(folder / "torch" / "hub" / "checkpoints")
-    (folder / "start").mkdir()
-    (folder / "start" / "sitecustomize.py").write_text(REDIRECTION)
-    (checkout / ".venv").mkdir()
-    for path in Path(sys.prefix).iterdir():
-        if not path.name.startswith(READY):
-            (checkout / ".venv" / path.name).symlink_to(path)
-    for stamp in (READY, f"{READY}-dev"):
-        (checkout / ".venv" / stamp).touch()
-
-    path = os.pathsep.join([str(folder / "start"), str(folder)])
-    own = {"PYTHONPATH": path, "REDIRECTED_TO": url, "TORCH_HOME": str(folder / "torch")}
-    shell = Shell(checkout, {**own, **environment}, folder / "output")
-    try:
-        yield shell
-    finally:
-        shell.close()
+    """Open a shell in a copy of the checkout whose set-up is behind it, with a `python` that imports nothing again."""
+    copy_checkout(folder)
+    with tempfile.TemporaryDirectory() as short:
+        socket, client = Path(short) / "socket", Path(short) / "client.py"
+        client.write_text(warm_python.CLIENT)
+        binaries = folder / ".venv" / "bin"
+        venv.create(folder / ".venv", symlinks=True)
+        for name, words in {
+            "python": "",
+            "headstart": " -m headstart",
+            "pip": " -m pip",
+            "pytest": " -m pytest",
+            "wandb": " -m wandb",
+        }.items():
+            (binaries / name).unlink(missing_ok=True)
+            (binaries / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE {client} {socket}{words} "$@"\n')
+            (binaries / name).chmod(0o755)
+        for stamp in (".ready", ".ready-dev"):
+            (folder / ".venv" / stamp).touch()
+        command = [sys.executable, warm_python.__file__, str(socket), url]
+        python = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert python.stdout is not None
+        assert python.stdout.readline() == b"ready\n"
+        shell = Shell(folder, environment, Path(short) / "output")
+        try:
+            yield shell
+        finally:
+            # With all commands that are still in the background.
+            os.killpg(python.pid, signal.SIGKILL)
+            python.communicate()
+            shell.close()
