@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Callback, Trainer
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from headstart.modules.running_code import own_modules
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
+from headstart.output.shipped_files import load_yaml
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_reader import RunLedger
@@ -146,7 +146,7 @@ class ComparisonRun(LedgerOptions):
             callbacks: The callbacks of the user's own, which may change every trace, with their options.
             described: Their descriptions by class.
         """
-        model = yaml.safe_load(self.folder.config)["model"]
+        model = load_yaml(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.methods, self.loaded = comparison.names, own_modules().keys()
 
@@ -218,7 +218,7 @@ class ComparisonRun(LedgerOptions):
 
     def _describe_stream(self) -> dict[str, Any]:
         """Return the stream's part of the keys: what is fed, and how it is evaluated."""
-        kind, options = type(self.stream), yaml.safe_load(self.folder.config)["data"]
+        kind, options = type(self.stream), load_yaml(self.folder.config)["data"]
         custom_stream = describe_own_class(kind, options)
         if custom_stream:
             self.own, doubts = [True] * len(self.own), doubts_about(kind, options)

@@ -4,7 +4,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.progress import Progress
+from headstart.output.shipped_files import load_yaml
 from headstart.output.version import git_revision
 from headstart.store.ledger_file import COMPARISON, LedgerError
 
@@ -45,7 +45,7 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
     stream.setup("fit")
     criterion = run.criterion
     with run.opened(stream, comparison):
-        described = {**yaml.safe_load(run.folder.config), "run": _describe(run)}
+        described = {**load_yaml(run.folder.config), "run": _describe(run)}
         # Loggers that have this run already log nothing again.
         trainer.loggers = [
             each

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
-import yaml
 
 import headstart
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import alone_in, output_folder, remove_partial, write_together
 from headstart.output.printable import say
+from headstart.output.shipped_files import load_yaml
 from headstart.output.version import git_revision
 from headstart.store.json_digest import read_file_of, read_sealed, sealed
 
@@ -211,7 +211,7 @@ def result_options(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     Args:
         config: The whole configuration, YAML.
     """
-    content = yaml.safe_load(config)
+    content = load_yaml(config)
     if not isinstance(content, dict):
         return None
     for key in ("results", "task"):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
@@ -25,7 +24,7 @@ from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
 from headstart.output.processors import require_memory
-from headstart.output.shipped_files import CONFIGS
+from headstart.output.shipped_files import CONFIGS, load_yaml
 
 BASE_CONFIG = CONFIGS / "base.yaml"
 # Of correct predictions, as they are held while a run measures.
@@ -132,7 +131,7 @@ class ComparisonCLI(TaskCLI):
         self.allowed = self.allowed | TRAINING
         defaults = vars(self.parser.get_defaults()["trainer"])
         require_allowed(vars(self.config["trainer"]), defaults, self.allowed)
-        options = yaml.safe_load(self.config_text)["trainer"]
+        options = load_yaml(self.config_text)["trainer"]
         changed = [name for name in sorted(TRAINING & options.keys()) if options[name] != defaults[name]]
         self.results.training = {name: options[name] for name in changed}
         self.results.own_trainer = partial(own_trainer, dict(vars(trainer)))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from torch import nn
 
 from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
@@ -37,6 +36,7 @@ from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import output_file
 from headstart.output.printable import print_lines, say
+from headstart.output.shipped_files import load_yaml
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.ledger_reader import RunLedger
 
@@ -104,7 +104,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
         batches.setup("fit")
         with prefix_errors("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._spec(), len(batches.classes))
-        key = self.key(spec, preprocessing, yaml.safe_load(self.config_text)["model"])
+        key = self.key(spec, preprocessing, load_yaml(self.config_text)["model"])
         self.digest = key.digest()
         files = RunFolder(self.folder, self.config_text, self.results.overwrite, TRAINING_SCHEMA)
 

@@ -4,7 +4,6 @@ from collections import OrderedDict
 from copy import deepcopy
 from typing import Any
 
-import yaml
 from torch import nn
 
 from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
@@ -24,6 +23,7 @@ from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_lines, say
+from headstart.output.shipped_files import load_yaml
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.accuracy_traces import PhotoCounts, accuracies_of, only_classes, parts_of
 from headstart.store.json_digest import digest_of
@@ -117,7 +117,7 @@ its accuracy. Accuracies in the ledger are reused.
                 split = cut(self.backbone, boundary)
             self.trained, self.frozen, self.tuned = "tail", split.stem, split.tail
 
-        options = dict(yaml.safe_load(self.config_text)["model"])
+        options = dict(load_yaml(self.config_text)["model"])
         if self.head_alone:
             # Features are computed of photos that are not augmented.
             del options["augmentation"]

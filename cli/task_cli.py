@@ -26,6 +26,7 @@ from headstart.modules.running_code import suite_digest, suite_doubts
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
 from headstart.output.seeds import Seed
+from headstart.output.shipped_files import load_yaml
 from headstart.store.ledger_reader import RunLedger
 
 # Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
@@ -124,7 +125,9 @@ class TaskCLI(LightningCLI):
         """Store the configuration as the user gave it."""
         self.config_text = self.parser.dump(self.config)
         if UNWRITTEN in self.config_text:
-            self.config_text = yaml.safe_dump(_written(yaml.safe_load(self.config_text)), sort_keys=False)
+            self.config_text = yaml.safe_dump(_written(load_yaml(self.config_text)), sort_keys=False)
+        # The base class would write the configuration a second time.
+        self.config_dump = load_yaml(self.config_text)
 
     def name_folder(self, trainer: Any, dataset: str, backbone: Any) -> str:  # noqa: ANN401 - namespaces of options
         """Return the run's folder; the default name follows from the configuration.
@@ -157,7 +160,7 @@ class TaskCLI(LightningCLI):
 
     def foreign_callbacks(self) -> list[tuple[Callback, dict[str, Any]]]:
         """Return the callbacks that are neither the suite's nor Lightning's, with their options."""
-        options = callbacks_in(yaml.safe_load(self.config_text)["trainer"])
+        options = callbacks_in(load_yaml(self.config_text)["trainer"])
         # The suite's own come after the user's.
         pairs = zip(callbacks_in(self.config_init["trainer"]), options, strict=False)
         return [(callback, each) for callback, each in pairs if is_foreign(callback, each)]

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, is_open, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
 from headstart.output.errors import UserError, other_schema, reason_of
+from headstart.output.shipped_files import load_yaml
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import read_file_of, read_sealed
 
@@ -24,8 +24,6 @@ FILES = ("results.json", "curves.npz", "config.yaml")
 BASELINE = "baseline"
 # Keys that may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")
-# The loader in C is ten times as fast, but not every PyYAML has it.
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def read_run(folder: Path) -> Run:
         document = read_sealed(folder / "results.json")
         if document.get("schema") != COMPARISON_SCHEMA:
             raise other_schema(f"runs: results.json in {str(folder)!r}", document.get("schema"), COMPARISON_SCHEMA)
-        config = yaml.load(read_file_of(document, folder / "config.yaml"), LOADER)
+        config = load_yaml(read_file_of(document, folder / "config.yaml"))
         curves = Curves.load(BytesIO(read_file_of(document, folder / "curves.npz")))
         return Run(folder, document, curves, document["protocol"], config)
     except UserError:
