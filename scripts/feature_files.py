@@ -25,7 +25,7 @@ CHUNK_BYTES, CHUNK_PICTURES, MAX_NAME_BYTES = 2**26, 2**14, 9 * 10**7
 
 
 def feature_file(export: str, overwrite: bool) -> Path:
-    """Return the path of a file of features, after a check that it can be written: before a long computation.
+    """Return the path of a file of features. Check before a long computation that the file can be written.
 
     Args:
         export: The file.

@@ -14,8 +14,8 @@ from headstart.metrics.sample_efficiency.scores import median_interval, relative
 
 ORDERINGS, BASELINE_SAMPLES, SPREAD = 20, 60, 0.4
 RATIOS = (1 / 3, 4 / 7, 1, 7 / 4, 3)
-LIMITS = (float("inf"), 250)
-FAR_LIMIT = 500
+IMPROVEMENT_LIMITS = (float("inf"), 250)
+PILED_UP_LIMIT = 500
 AVERAGES_LIMIT = 30
 # Shares of the orderings at the floor, and of those beyond the limit.
 PILED_UP = ((0.0, 0.0), (0.5, 0.05), (0.7, 0.1), (0.8, 0.2), (0.9, 0.4))
@@ -68,7 +68,7 @@ def piled_up_coverage(orderings: int, floored: float, censored: float, compariso
         custom_samples = generator.exponential(BASELINE_SAMPLES / 4, count) * (generator.random(count) >= floored)
         baseline = BASELINE_SAMPLES * np.exp(SPREAD * generator.standard_normal(count))
         baseline[generator.random(count) < censored] = np.inf
-        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, custom_samples]), FAR_LIMIT)
+        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, custom_samples]), PILED_UP_LIMIT)
 
     baseline, custom = sample(np.random.default_rng(1), 5 * MANY).mean(1)
 
@@ -130,7 +130,7 @@ def attained_power(means: Sequence[float], observed: int, experiments: int, pilo
 
 def improvement(comparisons: int = 5_000) -> Iterator[tuple[str, Shares]]:
     """Relative improvement over the baseline."""
-    for limit, correlation, ratio in product(LIMITS, (0, 0.8), RATIOS):
+    for limit, correlation, ratio in product(IMPROVEMENT_LIMITS, (0, 0.8), RATIOS):
         case = f"samples over the baseline's {ratio:.2f}, correlation {correlation}, limit {limit}"
         yield case, improvement_coverage(ratio, correlation, limit, comparisons)
 

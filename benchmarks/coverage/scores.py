@@ -83,7 +83,7 @@ def scores(
     left_out = np.array([[leave_out(source, seed) for source in population.sample(seed)] for seed in seeds])
     starts = [[score_starts(source) for source in population.sample(seed)] for seed in seeds]
 
-    def agreement(metric: int) -> Iterator[tuple[str, float]]:
+    def calibration(metric: int) -> Iterator[tuple[str, float]]:
         starts_of_metric = np.array([[values[metric] for values in trial] for trial in starts])
         arrays = (fresh_scores[..., metric], trial_scores[..., metric], left_out[:, :, metric], starts_of_metric)
         single = tuple(values[:, 0] for values in arrays)
@@ -96,7 +96,7 @@ def scores(
             yield f"{name}: held", float(covers(intervals.T, fresh_values.mean()).mean())
 
     for index, name in enumerate(NAMES):
-        yield METRICS[name].title, dict(agreement(index))
+        yield METRICS[name].title, dict(calibration(index))
 
 
 BENCHMARKS = (scores,)

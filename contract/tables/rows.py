@@ -15,7 +15,7 @@ from headstart.contract.tables.table import is_metric
 from headstart.metrics.arrays import Flags
 from headstart.output.errors import UserError
 
-# Column names by field: the plain name, then names in the tables that were released with Agostinelli et al., How
+# Column names by key: the key, then names in the tables that were released with Agostinelli et al., How
 # stable are transferability metrics evaluations?, ECCV 2022.
 HEADERS = {
     "metric": ("metric", "Transferability Metric"),
@@ -85,8 +85,8 @@ def read_rows(path: Path, target: str, layout: TableLayout, wanted: Sequence[str
     columns = _find_columns(path, list(frame.columns), layout.columns, target)
     frame, notes = _select(path, frame, layout.where)
     rows = frame[[]].assign(row=[f"{path.name} {row}" if target else str(row) for row in frame.index])
-    for plain, names in columns.items():
-        rows[plain] = frame[names[0]].str.cat([frame[name] for name in names[1:]], sep=SEPARATOR)
+    for key, names in columns.items():
+        rows[key] = frame[names[0]].str.cat([frame[name] for name in names[1:]], sep=SEPARATOR)
     if target:
         others = {name for column in set(frame.columns) & {*HEADERS["target"]} for name in frame[column]} - {target}
         if others:
@@ -108,31 +108,31 @@ def read_rows(path: Path, target: str, layout: TableLayout, wanted: Sequence[str
 def _find_columns(
     path: Path, header: Sequence[str], explicit: Mapping[str, str | list[str]], target: str
 ) -> dict[str, list[str]]:
-    """Return the columns of the file by field of `HEADERS`."""
+    """Return the columns of the file by key of `HEADERS`."""
     listed = f"{str(path)!r} has {', '.join(map(repr, header)) or 'nothing'}"
     if unknown := [name for name in explicit if name not in HEADERS]:
         raise UserError(f"columns: {', '.join(map(repr, unknown))} given; there are {', '.join(HEADERS)}")
-    columns = {plain: [names] if isinstance(names, str) else list(names) for plain, names in explicit.items()}
-    named = {name for names in columns.values() for name in names}
-    for plain, names in columns.items():
+    columns = {key: [names] if isinstance(names, str) else list(names) for key, names in explicit.items()}
+    assigned = {name for names in columns.values() for name in names}
+    for key, names in columns.items():
         if not names or not set(names) <= set(header):
-            raise UserError(f"columns: {plain} is to be {', '.join(map(repr, names)) or 'no column'}, but {listed}")
+            raise UserError(f"columns: {key} is to be {', '.join(map(repr, names)) or 'no column'}, but {listed}")
 
-    for plain, spellings in HEADERS.items():
-        spelled = [name for name in header if name in spellings and name not in named]
-        if plain not in columns and len(spelled) > 1:
-            raise UserError(f"table: {' and '.join(map(repr, spelled))} both name the {plain}; choose one by columns")
-        if plain not in columns and spelled:
-            columns[plain] = spelled
+    for key, spellings in HEADERS.items():
+        matching = [name for name in header if name in spellings and name not in assigned]
+        if key not in columns and len(matching) > 1:
+            raise UserError(f"table: {' and '.join(map(repr, matching))} both name the {key}; choose one by columns")
+        if key not in columns and matching:
+            columns[key] = matching
 
     # A file of one target needs no target column, and a wide file no score column.
     not_needed = {"target"} if target else set()
     not_needed |= set() if "metric" in columns else {"score"}
-    for plain in REQUIRED:
-        if plain not in columns and plain not in not_needed:
-            hint = ", or give a mapping of targets to files" if plain == "target" else ""
-            raise UserError(f"table: no column {plain!r}; {listed}; name it by columns{hint}")
-    return {plain: names for plain, names in columns.items() if plain not in not_needed}
+    for key in REQUIRED:
+        if key not in columns and key not in not_needed:
+            hint = ", or give a mapping of targets to files" if key == "target" else ""
+            raise UserError(f"table: no column {key!r}; {listed}; name it by columns{hint}")
+    return {key: names for key, names in columns.items() if key not in not_needed}
 
 
 def _select(
@@ -153,7 +153,7 @@ def _select(
         raise UserError(f"table: {str(path)!r} has no rows{f' with {condition}' if condition else ''}")
     left_out = int((~kept).sum())
     note = f"{left_out:,} of {len(frame):,} rows of {path.name} are left out, as they do not have {condition}."
-    return frame[kept], [note] * bool(left_out)
+    return frame[kept], [note] if left_out else []
 
 
 def _matches(texts: pd.Series[str], values: Sequence[str]) -> Flags:
@@ -166,9 +166,9 @@ def _matches(texts: pd.Series[str], values: Sequence[str]) -> Flags:
 
 def _refuse_empty(rows: pd.DataFrame, frame: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> None:
     empty = []
-    for plain in ("metric", "source", "target"):
-        lacks = (frame[columns.get(plain, [])] == "").any(axis=1)
-        empty += [f"row {row}, {plain} is empty" for row in rows["row"][lacks]]
+    for key in ("metric", "source", "target"):
+        lacks = (frame[columns.get(key, [])] == "").any(axis=1)
+        empty += [f"row {row}, {key} is empty" for row in rows["row"][lacks]]
     refuse({"wrong entries": empty})
 
 

@@ -46,10 +46,10 @@ def formats() -> tuple[str, ...]:
 
 @cache
 def suffixes() -> frozenset[str]:
-    """Return the endings of files in these formats, in lower case, such as `.jpg`."""
+    """Return the suffixes of files in these formats, in lower case, such as `.jpg`."""
     registered = Image.registered_extensions()
     # Pillow's JPEG decoder also opens MPO, which is several JPEGs in a file.
-    return frozenset(ending for ending, name in registered.items() if name in {*formats(), "MPO"})
+    return frozenset(suffix for suffix, name in registered.items() if name in {*formats(), "MPO"})
 
 
 def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -> Image.Image:

@@ -89,7 +89,7 @@ def audit_table(table: TransferTable) -> dict[str, Any]:
         **summarize(table, rankers),
         "leave_one_model_out": _leave_one_out(table) if is_small else {},
         "ranks": _dispersion(table),
-        "not_computed": [*few_targets(len(table.targets)), *[too_many] * (not is_small)],
+        "not_computed": [*few_targets(len(table.targets)), *([] if is_small else [too_many])],
     }
 
 

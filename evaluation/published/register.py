@@ -139,7 +139,7 @@ def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Pat
     """
     path, note = paths[table.file.name], ""
     if path.suffix == ".py":
-        values = _dictionary(table.file, path)
+        values = _read_dictionary(table.file, path)
         pairs = [(source, target) for target in sorted(values) for source in sorted(values[target])]
         text = csv_text(PERFORMANCE_COLUMNS, [[source, target, values[target][source]] for source, target in pairs])
     elif table.reshape:
@@ -151,7 +151,7 @@ def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Pat
     return folder / CONVERTED, note
 
 
-def _dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
+def _read_dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
     try:
         statements = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for node in statements:

@@ -77,9 +77,9 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
         for metric in document["metrics"]:
             summaries = document["rankers"][metric]["kendall"], document["kendall_given_mean_rank"][metric]
             partial_kendall.append([name, titles[metric], *map(with_interval, summaries)])
-        for kept, part in document["holes"].items():
+        for part_name, part in document["holes"].items():
             agreement = with_interval(part["rankers"][MEAN_RANK])
-            holes.append([name, kept, f"{part['sources']} x {part['targets']}", agreement])
+            holes.append([name, part_name, f"{part['sources']} x {part['targets']}", agreement])
 
     return [
         ("Static order", f"weighted Kendall, {OVER_TARGETS}", orders),

@@ -61,17 +61,17 @@ def stability(
     results = TableResults("runs/stability", FILES, table, minimum=2, **options)
     selected = results.table
     size = choose_pool_size(selected, int(pool_size) if pool_size else PRESETS.get(preset or ""))
-    studied = choose_pools(selected.scores, size, int(pools) if pools else None, int(seed))
+    study_pools = choose_pools(selected.scores, size, int(pools) if pools else None, int(seed))
 
     settings: dict[str, Any] = {
         **results.reading,
         "preset": preset,
         "pool_size": size,
-        **studied.settings,
+        **study_pools.settings,
         "ties": ties or ("last" if preset else "split"),
     }
     results.check_settings(settings)
-    study = run_study(selected, studied)
+    study = run_study(selected, study_pools)
 
     agreements, rates = setup_stability_rows(study), win_rate_rows(study)
     document = {

@@ -58,7 +58,7 @@ class Portal:
         # Documents are validated one at a time, so that large ones delay pages little.
         self._validating = asyncio.Lock()
         self.registry = CollectorRegistry()
-        self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
+        self.responses = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._documents_per_minute = RateLimitItemPerMinute(settings.documents_per_minute)
 
