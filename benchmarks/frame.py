@@ -114,8 +114,8 @@ def simulate(trial: Trial, trials: int, seed: int | np.random.Generator = 0) -> 
     return {name: float(np.mean([outcome[name] for outcome in outcomes])) for name in outcomes[0]}
 
 
-def holds(interval: Sequence[ArrayLike] | Values, truth: ArrayLike) -> NDArray[np.bool_]:
-    """Return whether an interval, the lower and the upper end, holds the true value."""
+def covers(interval: Sequence[ArrayLike] | Values, truth: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether an interval, given by its lower and upper end, contains the true value."""
     low, high = np.asarray(interval)
     return np.asarray((low <= truth) & (truth <= high))
 

@@ -1,4 +1,4 @@
-"""`headstart list`: names that options accept; each kind imports only its own modules."""
+"""`headstart list`: names that options accept. A kind imports only the modules that it needs."""
 
 import re
 from itertools import takewhile
@@ -10,7 +10,7 @@ from headstart.output.import_paths import ROOT
 from headstart.output.printable import print_lines
 from headstart.output.shipped_files import CONFIGS
 
-# The module of the classes that data sets derive from.
+# Module of the base classes of data sets.
 BASE = "headstart.datamodules.photos.photo_source"
 Kind = Literal["methods", "metrics", "measures", "models", "datasets", "configs"]
 
@@ -37,15 +37,15 @@ def _list_models(registry: str | None) -> dict[str, str]:
 
     entries = read_registry(registry_path(registry)).entries.values()
     return {
-        each.model_name: f"{each.source}, {each.weights or 'random weights'}, {each.layer}, "
-        f"width {each.output_dim or 'of the layer'}"
-        for each in entries
+        entry.model_name: f"{entry.source}, {entry.weights or 'random weights'}, {entry.layer}, "
+        f"width {entry.output_dim or 'of the layer'}"
+        for entry in entries
     }
 
 
 def _list_datasets() -> dict[str, str]:
-    folder = f"{datamodules.__name__}.photos."
-    sources = [name for name, home in datamodules.EXPORTS.items() if home.startswith(folder) and home != BASE]
+    package = f"{datamodules.__name__}.photos."
+    sources = [name for name, module in datamodules.EXPORTS.items() if module.startswith(package) and module != BASE]
     return {name: str(getattr(datamodules, name).__doc__).partition("\n")[0] for name in sources}
 
 

@@ -19,7 +19,7 @@ from types import ModuleType
 
 import headstart
 from headstart.output.executed_code import executed
-from headstart.output.import_paths import OWN, ROOT
+from headstart.output.import_paths import ROOT, SUITE_NAMES
 from headstart.store.json_digest import digest_of
 
 SUITE = "headstart"
@@ -240,7 +240,7 @@ def _is_own_file(file: str) -> bool:
     if is_installed or file.startswith(_python_folders()):
         return False
     path = Path(file)
-    is_suite = path.is_relative_to(ROOT) and Path(path.relative_to(ROOT).parts[0]).stem in OWN - {"tests"}
+    is_suite = path.is_relative_to(ROOT) and Path(path.relative_to(ROOT).parts[0]).stem in SUITE_NAMES - {"tests"}
     return not is_suite
 
 

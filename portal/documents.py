@@ -1,6 +1,6 @@
-"""The documents of a challenge, and what its scores are computed from.
+"""The documents of a challenge, and the bases of its scores.
 
-The basis of a score identifies its documents and rules: scores of different ones are never ranked together.
+The basis of a score is a digest of its documents and rules. Scores of different bases are never ranked together.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ class Documents:
     """The documents of a challenge.
 
     Attributes:
-        challenge: Its rules.
-        registry: Its models.
-        catalog: Its stimuli.
-        pairs: The models and the stimuli of each score, by team of the contract and kind. A submission keeps the models
-            or the stimuli that it names; only the others may be held out.
-        extraction: The settings of the extraction that change scores.
+        challenge: The rules of the challenge.
+        registry: The models of the challenge.
+        catalog: The stimuli of the challenge.
+        pairs: The models and the stimuli by `basis_key`. A held-out score has other models for Red Team, and other
+            stimuli for Blue Team.
+        extraction: The settings of the feature extraction that change scores.
     """
 
     challenge: Challenge
@@ -40,14 +40,14 @@ class Documents:
     extraction: dict[str, object]
 
     def kinds(self, track: Track) -> list[Kind]:
-        """Return the kinds of scores that submissions of a team of the contract have."""
+        """Return the kinds of scores that submissions of a track have."""
         return ["public", "held_out"] if basis_key(track, "held_out") in self.pairs else ["public"]
 
     @cached_property
     def bases(self) -> dict[str, str]:
-        """The basis of each score, by team of the contract and kind."""
-        rest = [self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
-        parts = {key: [[document.sha256 for document in pair], *rest] for key, pair in self.pairs.items()}
+        """The bases by `basis_key`."""
+        shared = [self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
+        parts = {key: [[document.sha256 for document in pair], *shared] for key, pair in self.pairs.items()}
         return {
             key: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for key, part in parts.items()
         }
@@ -70,11 +70,11 @@ def read_documents(settings: Settings) -> Documents:
 
 
 def basis_key(track: str, kind: str) -> str:
-    """Return the key of a basis."""
+    """Return the key of the basis of a track and a kind of score."""
     return f"{track}/{kind}"
 
 
 def read_bases(session: Session) -> dict[str, str]:
-    """Return what scores are computed from, as the server recorded it; nothing before its first start."""
+    """Return the bases that the server recorded; an empty mapping before its first start."""
     fact = session.get(FactRow, BASES)
     return {} if fact is None else json.loads(fact.value)

@@ -1,4 +1,4 @@
-"""The tables of the portal's database: teams, submissions, their scorings, and the log in sentences."""
+"""The tables of the portal's database: teams, submissions, scorings, the event log and facts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Table(DeclarativeBase):
 
 
 class TeamRow(Table):
-    """A participant, which may submit until it is revoked; only a digest of its token is stored."""
+    """A team, which may submit until it is revoked; only a digest of its token is stored."""
 
     __tablename__ = "teams"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -61,7 +61,8 @@ class TeamRow(Table):
 class SubmissionRow(Table):
     """A submitted document.
 
-    A refused one has `problems`, and no `content` if it was refused on arrival. A `hidden` one is on no leaderboard.
+    A refused submission has `problems`, and no `content` if it was refused on arrival. A `hidden` submission is on no
+    leaderboard.
     """
 
     __tablename__ = "submissions"
@@ -78,10 +79,10 @@ class SubmissionRow(Table):
 
 
 class ScoringRow(Table):
-    """The scoring of a submission of one kind: its state in the queue, and its latest score.
+    """A public or held-out scoring of a submission: its state in the queue, and its latest score.
 
-    A score stays until another one replaces it, also while the submission is scored again or where that fails. Only
-    the holder of the latest attempt may end a scoring. `tries` counts the attempts since it was queued. `basis`
+    A score stays until another score replaces it, even while the submission is scored again or if that fails. Only the
+    worker with the latest attempt may end a scoring. `tries` counts the attempts since the scoring was queued. `basis`
     identifies the documents and rules of the score.
     """
 
@@ -113,7 +114,7 @@ class ScoringRow(Table):
 
 
 class EventRow(Table):
-    """One line of the log; only organisers see those that are not public."""
+    """A line of the log; only organisers see lines that are not public."""
 
     __tablename__ = "events"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -133,21 +134,21 @@ class FactRow(Table):
     value: Mapped[str]
 
 
-# Public scores come first. A scoring that ended its process several times may do so again, and goes behind the others.
+# Public scores come first. A scoring that failed to finish several times may crash its worker, and comes last.
 QUEUE_ORDER = (ScoringRow.kind == "held_out", ScoringRow.tries > 3, ScoringRow.id)
 
 
 def log_event(
     session: Session, kind: str, text: str, about: SubmissionRow | TeamRow | None = None, public: bool = False
 ) -> None:
-    """Add a line to the log, which begins with the name of the submission that it is about.
+    """Add a line to the log. If it is about a submission, it begins with its number and team.
 
     Args:
-        session: Session of the change that the line is about; both are committed together.
-        kind: The event in a word.
+        session: Session of the logged change; the line is committed with it.
+        kind: Type of the event, one word.
         text: The event in a sentence.
-        about: The submission or the participant concerned.
-        public: Whether everybody, or of a submission its team, may read the line.
+        about: The submission or the team that the event is about.
+        public: Whether others than organisers may read the line: if it is about a submission, its team, else everybody.
     """
     event = EventRow(at=datetime.now(UTC), kind=kind, public=public, text=text)
     if isinstance(about, SubmissionRow):
@@ -159,7 +160,7 @@ def log_event(
 
 
 def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
-    """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
+    """Return the latest 100 public lines, newest first, without those about submissions of other teams."""
     is_visible = or_(EventRow.submission_id.is_(None), EventRow.team_id == (team.id if team else 0))
     return session.scalars(
         select(EventRow).where(EventRow.public.is_(True), is_visible).order_by(EventRow.id.desc()).limit(100)
@@ -167,5 +168,5 @@ def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
 
 
 def event_as_json(event: EventRow) -> dict[str, Any]:
-    """Return a line of the log as JSON."""
+    """Return a line of the log as a JSON object."""
     return {"id": event.id, "time": event.at, "event": event.kind, "text": event.text}

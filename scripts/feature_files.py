@@ -1,4 +1,4 @@
-"""Features of pictures as a file for other programs, with what is known of each picture."""
+"""Export features of pictures to a file for other programs, with the name, label and SHA-256 of each picture."""
 
 import io
 import json
@@ -19,20 +19,20 @@ from headstart.store.feature_table import StoredRows, in_hexadecimal
 
 Dtype = Literal["float32", "float16"]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
-# Bytes of features, and pictures, that are read and written to Parquet at once. A header of safetensors has 100 MB at
-# most.
-CHUNK, PICTURES, MOST_NAMES = 2**26, 2**14, 9 * 10**7
+# Bytes of features, and pictures, in a row group of Parquet. Bytes of names in the header of safetensors, which has
+# 100 MB at most.
+CHUNK_BYTES, CHUNK_PICTURES, MAX_NAME_BYTES = 2**26, 2**14, 9 * 10**7
 
 
 def feature_file(export: str, overwrite: bool) -> Path:
-    """Check that a file of features can be written, before a long computation and not after it.
+    """Return the path of a file of features. Check before a long computation that the file can be written.
 
     Args:
         export: The file.
-        overwrite: Whether another one may be replaced.
+        overwrite: Whether an existing file may be replaced.
 
     Raises:
-        UserError: Its ending is unknown, it exists, it cannot be written, or the package of its format is missing.
+        UserError: Its suffix is unknown, it exists, it cannot be written, or the package of its format is missing.
     """
     path = output_file("export", export)
     if path.suffix not in SUFFIXES:
@@ -49,13 +49,13 @@ def feature_file(export: str, overwrite: bool) -> Path:
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """Features of pictures and what is known of each, in the order of the pictures.
+    """Columns of a file of features, in the order of the pictures.
 
     Attributes:
         pictures: The pictures.
-        root: Beginning of their names that is left out.
+        root: Prefix that is removed from the names of pictures.
         stored: The features.
-        dtype: Type in which they are written.
+        dtype: Type of the features in the file.
     """
 
     pictures: Pictures
@@ -65,7 +65,7 @@ class FeatureColumns:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the classes; none where they are unknown, or there is one alone."""
+        """Names of the classes; empty if they are unknown, or if there is only one."""
         classes = self.pictures.classes if isinstance(self.pictures, Photos) else ()
         return tuple(map(_valid, classes)) if len(classes) > 1 else ()
 
@@ -79,15 +79,15 @@ class FeatureColumns:
         Raises:
             UserError: A feature is too large for float16.
         """
-        numbers = range(len(self.pictures))[part]
-        labels, classes = [-1] * len(numbers), ["", *self.classes]
+        indices = range(len(self.pictures))[part]
+        labels, classes = [-1] * len(indices), ["", *self.classes]
         if isinstance(self.pictures, Photos) and self.classes:
             labels = self.pictures.labels[part].tolist()
-        readable = np.array([index not in self.stored.remarks for index in numbers])
-        features = self._converted(numbers, np.array(self.stored.rows[part]))
+        readable = np.array([index not in self.stored.remarks for index in indices])
+        features = self._converted(indices, np.array(self.stored.rows[part]))
         features[~readable] = np.nan
         return {
-            "name": [self.name(index) for index in numbers],
+            "name": [self.name(index) for index in indices],
             "label": labels,
             "class": [classes[label + 1] for label in labels],
             "sha256": in_hexadecimal(self.pictures.packed_digests()[part]),
@@ -95,27 +95,27 @@ class FeatureColumns:
             "features": features,
         }
 
-    def _converted(self, numbers: range, features: NDArray[np.float32]) -> NDArray[Any]:
+    def _converted(self, indices: range, features: NDArray[np.float32]) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             converted = features.astype(self.dtype)
-        lost = np.isinf(converted).any(axis=1)
-        if lost.any():
-            first = int(lost.argmax())
+        overflowed = np.isinf(converted).any(axis=1)
+        if overflowed.any():
+            first = int(overflowed.argmax())
             raise UserError(
-                f"dtype: float16 ends at 65504, and {self.name(numbers[first])} has a feature of "
+                f"dtype: float16 ends at 65504, and {self.name(indices[first])} has a feature of "
                 f"{np.abs(features[first]).max():g}; export float32"
             )
         return converted
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
-        """Write a file: all of it, or nothing.
+        """Write a file atomically.
 
         Args:
             path: The file.
-            about: What is written of the origin of the features, JSON values.
+            about: Metadata on the origin of the features, JSON values.
 
         Raises:
-            UserError: It cannot be written, or cannot hold the features.
+            UserError: The file cannot be written, or its format cannot hold the features or the names.
         """
         about = {**about, "classes": list(self.classes)}
         write = {".npz": self._write_npz, ".safetensors": self._write_safetensors, ".parquet": self._write_parquet}
@@ -134,8 +134,8 @@ class FeatureColumns:
         from safetensors.numpy import save
 
         columns = self.read(slice(None))
-        names, digests = json.dumps(columns["name"]), bytes.fromhex("".join(columns["sha256"]))
-        if len(json.dumps(names)) > MOST_NAMES:
+        names_json, digests = json.dumps(columns["name"]), bytes.fromhex("".join(columns["sha256"]))
+        if len(json.dumps(names_json)) > MAX_NAME_BYTES:
             raise UserError(f"export: {str(path)!r} cannot hold {len(columns['name']):,} names; choose .parquet")
         tensors = {
             "features": columns["features"],
@@ -143,7 +143,7 @@ class FeatureColumns:
             "sha256": np.frombuffer(digests, np.uint8).reshape(-1, 32),
             "readable": columns["readable"],
         }
-        # The library writes several keys in any order; one key has the same bytes each time.
+        # safetensors does not fix the order of several keys; with a single key, the bytes are reproducible.
         path.write_bytes(save(tensors, {"about": json.dumps({**about, "names": columns["name"]})}))
 
     def _write_parquet(self, path: Path, about: Mapping[str, Any]) -> None:
@@ -155,9 +155,9 @@ class FeatureColumns:
         types |= {"readable": pa.bool_(), "features": pa.list_(kind, width)}
         schema = pa.schema(list(types.items()), metadata={"about": json.dumps(about)})
 
-        size = max(1, min(PICTURES, CHUNK // max(1, self.stored.rows[:1].nbytes)))
-        # A dictionary of digests or features would be as large as the column itself.
-        # A file of Python, whose errors are those of the system.
+        size = max(1, min(CHUNK_PICTURES, CHUNK_BYTES // max(1, self.stored.rows[:1].nbytes)))
+        # Dictionary encoding does not help unique digests and features.
+        # Errors of a Python file object have an `errno`.
         with (
             Progress("export", len(self.pictures), "pictures") as progress,
             path.open("wb") as file,
@@ -173,5 +173,5 @@ class FeatureColumns:
 
 
 def _valid(text: str) -> str:
-    """Escape bytes of a path that are no UTF-8, which no file of features could hold."""
+    """Escape bytes of a path that are not UTF-8, which no file of features can hold."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -18,15 +18,16 @@ def validate(
     challenge: str | None = None,
     check_files: bool = False,
 ) -> None:
-    """Validate a submission: print one line if it is valid, else each problem on a line of its own.
+    """Validate a submission: print one line if it is valid, else one line for each problem.
 
     Args:
         submission: JSON file of a submission, or a data set: a folder, or `hf://owner/name` on the Hugging Face Hub.
-        team: Team that it must be of; either by default.
+        team: Team that the submission must belong to; either team by default.
         registry: Model registry. By default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog. By default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        challenge: Challenge whose rules must hold, too: a YAML file, or the name of one in configs/challenge.
-        check_files: Whether to look for the files of its stimuli, or for those of the whole catalog (Blue Team).
+        challenge: Challenge whose rules the submission must also meet: a YAML file, or its name in configs/challenge.
+        check_files: Whether to check that image files exist: of the stimuli of a Red Team submission, or of the whole
+            catalog for a Blue Team submission.
 
     Raises:
         ContractError: The registry, the catalog or the challenge is invalid.

@@ -26,17 +26,16 @@ def write_catalog(
 ) -> None:
     """Write a stimuli catalog of the pictures in a folder and all folders below it, in the order of their paths.
 
-    Hidden files are passed over. Other files that are no pictures by their ending, links that lead out of the folder,
-    to nothing or to a folder above them, and files whose names the contract refuses are left out and counted. Links to
-    other folders within it are followed.
+    Hidden files are ignored. Files without the suffix of a picture, files with names that the contract refuses, broken
+    links, and links out of the folder or to a parent folder are left out and counted. Other links are followed.
 
     Args:
         folder: Root of the data set.
         output: JSON lines file to write.
         dataset_name: Name of the data set in the catalog. The default is the name of the folder. Set
-            HACKATHON_DATASET_ROOT to the folder above it.
-        count: Number of pictures, sampled at random. All are used by default.
-        seed: Seed of the sample.
+            HACKATHON_DATASET_ROOT to the parent of the folder.
+        count: Number of pictures to sample at random. By default all pictures are used.
+        seed: Seed of the sampling.
 
     Raises:
         UserError: The folder holds too few pictures, the catalog would break the contract, or it cannot be written.
@@ -67,19 +66,19 @@ def write_catalog(
     say(f"wrote {output}: {len(lines)} stimuli")
 
 
-def _pictures(root: Path, folder: str, left_out: dict[str, str], above: tuple[Path, ...] = ()) -> Iterator[str]:
+def _pictures(root: Path, folder: str, left_out: dict[str, str], ancestors: tuple[Path, ...] = ()) -> Iterator[str]:
     """Yield the pictures in a folder and all folders below it, and note why other files are left out."""
     path = (root / folder).resolve()
-    if path in above:
+    if path in ancestors:
         left_out[folder] = LOOP
         return
     photos, folders, others = read_folder(root / folder, root)
     left_out |= {join(folder, name): reason for name, reason in others.items()}
     for name in (join(folder, photo) for photo in photos):
-        # A name that is not UTF-8 has surrogates.
+        # Surrogates stand for bytes that are not UTF-8.
         if re.fullmatch(IDENTIFIER_PATTERN, name) and name.encode(errors="ignore").decode() == name:
             yield name
         else:
             left_out[name] = "name that the contract refuses"
-    for below in folders:
-        yield from _pictures(root, join(folder, below), left_out, (*above, path))
+    for subfolder in folders:
+        yield from _pictures(root, join(folder, subfolder), left_out, (*ancestors, path))

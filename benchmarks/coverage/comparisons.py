@@ -8,37 +8,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from headstart.benchmarks.frame import FEWEST_SAMPLES, MANY, Shares, Values, holds, samples_to_criterion, simulate
+from headstart.benchmarks.frame import FEWEST_SAMPLES, MANY, Shares, Values, covers, samples_to_criterion, simulate
 from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, orderings_needed, rank_intervals
 from headstart.metrics.sample_efficiency.scores import median_interval, relative_interval, t_interval
 
 ORDERINGS, BASELINE_SAMPLES, SPREAD = 20, 60, 0.4
 RATIOS = (1 / 3, 4 / 7, 1, 7 / 4, 3)
-LIMITS = (float("inf"), 250)
-FAR_LIMIT = 500
-# The sample limit of one method.
-LIMIT = 30
+IMPROVEMENT_LIMITS = (float("inf"), 250)
+PILED_UP_LIMIT = 500
+AVERAGES_LIMIT = 30
 # Shares of the orderings at the floor, and of those beyond the limit.
 PILED_UP = ((0.0, 0.0), (0.5, 0.05), (0.7, 0.1), (0.8, 0.2), (0.9, 0.4))
 # Mean samples of nine methods.
-FIELDS = {
+MEAN_SAMPLES = {
     "far apart": (10, 15, 20, 27, 36, 48, 60, 80, 110),
     "close": (20, 20.5, 21, 21.5, 22, 22.5, 23, 23.5, 24),
     "nearly equal": (20, 20.05, 20.1, 20.15, 20.2, 20.25, 20.3, 20.35, 20.4),
     "equal": (20,) * 9,
 }
-# Methods beside two that need 20 samples and a little more: none, some that need more, and many that are alike.
+# Mean samples of the methods beside the two compared ones: none, methods that need more, and many equal methods.
 OTHERS: tuple[tuple[float, ...], ...] = ((), (30, 36, 43, 52, 62, 74, 89), (30,) * 12)
 PILOTS = 50
 
 
-def improvement_held(ratio: float, correlation: float, limit: float, comparisons: int) -> Shares:
-    """Return how often the interval holds the true improvement.
+def improvement_coverage(ratio: float, correlation: float, limit: float, comparisons: int) -> Shares:
+    """Return the coverage of the interval of the relative improvement.
 
     Args:
-        ratio: Samples that the custom method needs over those of the baseline.
-        correlation: Of the two methods' logarithms over orderings; with 0 the noise is not paired.
-        limit: The sample limit, at which samples to criterion are cut.
+        ratio: Mean samples of the custom method divided by those of the baseline.
+        correlation: Correlation over orderings of the log samples of the two methods; 0 means unpaired noise.
+        limit: The sample limit, to which larger samples to criterion are clipped.
         comparisons: Number of comparisons.
     """
     means = (BASELINE_SAMPLES, ratio * BASELINE_SAMPLES)
@@ -49,18 +48,18 @@ def improvement_held(ratio: float, correlation: float, limit: float, comparisons
     baseline, custom = sample(np.random.default_rng(1), 5 * MANY).mean(1)
     truth = 1 - custom / baseline
     return simulate(
-        lambda generator: {"Fieller's theorem": holds(relative_interval(*sample(generator, ORDERINGS)), truth)},
+        lambda generator: {"Fieller's theorem": covers(relative_interval(*sample(generator, ORDERINGS)), truth)},
         comparisons,
     )
 
 
-def piled_up_held(orderings: int, floored: float, censored: float, comparisons: int) -> Shares:
-    """Return how often intervals hold where samples to criterion pile up at the floor or beyond the limit.
+def piled_up_coverage(orderings: int, floored: float, censored: float, comparisons: int) -> Shares:
+    """Return the coverage of intervals if many samples to criterion are at the floor or beyond the limit.
 
     Args:
         orderings: Number of orderings.
-        floored: Share of the orderings in which the custom method needs the fewest samples. The others need more, by an
-            exponential number.
+        floored: Share of the orderings in which the custom method needs the fewest samples. In the others the
+            additional samples are exponentially distributed.
         censored: Share of the orderings in which the baseline is censored; in the others it is log-normal.
         comparisons: Number of comparisons.
     """
@@ -69,7 +68,7 @@ def piled_up_held(orderings: int, floored: float, censored: float, comparisons: 
         custom_samples = generator.exponential(BASELINE_SAMPLES / 4, count) * (generator.random(count) >= floored)
         baseline = BASELINE_SAMPLES * np.exp(SPREAD * generator.standard_normal(count))
         baseline[generator.random(count) < censored] = np.inf
-        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, custom_samples]), FAR_LIMIT)
+        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, custom_samples]), PILED_UP_LIMIT)
 
     baseline, custom = sample(np.random.default_rng(1), 5 * MANY).mean(1)
 
@@ -77,17 +76,17 @@ def piled_up_held(orderings: int, floored: float, censored: float, comparisons: 
         values = sample(generator, orderings)
         relative = relative_interval(*values)
         return {
-            "t, custom": holds(t_interval(values[1]), custom),
-            "t, baseline": holds(t_interval(values[0]), baseline),
-            "Fieller's theorem": holds(relative, 1 - custom / baseline),
+            "t, custom": covers(t_interval(values[1]), custom),
+            "t, baseline": covers(t_interval(values[0]), baseline),
+            "Fieller's theorem": covers(relative, 1 - custom / baseline),
             "unbounded": np.isinf(relative[0]),
         }
 
     return simulate(trial, comparisons)
 
 
-def ranks_held(means: Sequence[float], orderings: int, leaderboards: int) -> Shares:
-    """Return how often a pair of methods is significantly different, and how often intervals hold all ranks.
+def rank_coverage(means: Sequence[float], orderings: int, leaderboards: int) -> Shares:
+    """Return how often any pair of methods differs significantly, and how often the intervals cover all ranks.
 
     Args:
         means: Mean samples of each method. Equal methods have no true ranks: their intervals must span all ranks.
@@ -107,13 +106,13 @@ def ranks_held(means: Sequence[float], orderings: int, leaderboards: int) -> Sha
 
 
 def attained_power(means: Sequence[float], observed: int, experiments: int, pilots: int = PILOTS) -> tuple[int, Shares]:
-    """Return how many orderings pilots ask for, and how often experiments of that size find the difference.
+    """Return the number of orderings that pilots recommend, and the power of experiments with that number.
 
     Args:
-        means: Mean samples of the methods, first of the two to be compared.
-        observed: Number of orderings of a pilot.
+        means: Mean samples of the methods; the first two are compared.
+        observed: Number of orderings in a pilot.
         experiments: Number of experiments.
-        pilots: Number of pilots, whose median is taken.
+        pilots: Number of pilots; the median of their recommendations is used.
     """
     generator, needed = np.random.default_rng(1), []
     for _ in range(pilots):
@@ -131,22 +130,22 @@ def attained_power(means: Sequence[float], observed: int, experiments: int, pilo
 
 def improvement(comparisons: int = 5_000) -> Iterator[tuple[str, Shares]]:
     """Relative improvement over the baseline."""
-    for limit, correlation, ratio in product(LIMITS, (0, 0.8), RATIOS):
+    for limit, correlation, ratio in product(IMPROVEMENT_LIMITS, (0, 0.8), RATIOS):
         case = f"samples over the baseline's {ratio:.2f}, correlation {correlation}, limit {limit}"
-        yield case, improvement_held(ratio, correlation, limit, comparisons)
+        yield case, improvement_coverage(ratio, correlation, limit, comparisons)
 
 
 def piled_up(comparisons: int = 5_000) -> Iterator[tuple[str, Shares]]:
     """Orderings at the floor, or censored."""
     for orderings, (floored, censored) in product((5, 10, 20, 50, 100), PILED_UP):
         case = f"{orderings} orderings, {floored:.0%} at the floor, {censored:.0%} censored"
-        yield case, piled_up_held(orderings, floored, censored, comparisons)
+        yield case, piled_up_coverage(orderings, floored, censored, comparisons)
 
 
 def ranking(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:
     """Ranks of nine methods, and false differences where they are equal."""
-    for (name, means), orderings in product(FIELDS.items(), (10, 30, 100)):
-        yield f"{name}, {orderings} orderings", ranks_held(means, orderings, leaderboards)
+    for (name, means), orderings in product(MEAN_SAMPLES.items(), (10, 30, 100)):
+        yield f"{name}, {orderings} orderings", rank_coverage(means, orderings, leaderboards)
 
 
 def power(experiments: int = 500) -> Iterator[tuple[str, Shares]]:
@@ -159,13 +158,13 @@ def power(experiments: int = 500) -> Iterator[tuple[str, Shares]]:
 def averages(comparisons: int = 10_000) -> Iterator[tuple[str, Shares]]:
     """Median and restricted mean of one method."""
     (population,) = samples_to_criterion(np.random.default_rng(2), (20,), MANY)
-    median, mean = np.median(population), np.minimum(population, LIMIT).mean()
+    median, mean = np.median(population), np.minimum(population, AVERAGES_LIMIT).mean()
 
     def trial(generator: np.random.Generator, orderings: int) -> dict[str, ArrayLike]:
         (values,) = samples_to_criterion(generator, (20,), orderings)
         return {
-            "median": holds(median_interval(np.where(values > LIMIT, np.inf, values)), median),
-            "restricted mean": holds(t_interval(np.minimum(values, LIMIT)), mean),
+            "median": covers(median_interval(np.where(values > AVERAGES_LIMIT, np.inf, values)), median),
+            "restricted mean": covers(t_interval(np.minimum(values, AVERAGES_LIMIT)), mean),
         }
 
     for orderings in (10, 30, 100):

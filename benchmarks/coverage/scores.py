@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from headstart.benchmarks.frame import Shares, Values, holds
+from headstart.benchmarks.frame import Shares, Values, covers
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics.ranking.aggregates import jackknife_error
 from headstart.metrics.transferability.catalogue import METRICS
@@ -16,7 +16,7 @@ NAMES = [name for name in DEFAULT_METRICS if not METRICS[name].baseline]
 
 
 class Population:
-    """Features of two sources of classes that overlap.
+    """Samples of overlapping classes, and their features from two sources.
 
     Args:
         classes: Number of classes.
@@ -29,15 +29,15 @@ class Population:
         self.labels = np.repeat(np.arange(classes), size)
         self.scale = 3 / np.sqrt(np.arange(1, features + 1))
         self.centres = generator.standard_normal((classes, features)) * self.scale / 3
-        self.maps = [np.linalg.qr(generator.standard_normal((features, features)))[0] for _ in range(SOURCES)]
+        self.rotations = [np.linalg.qr(generator.standard_normal((features, features)))[0] for _ in range(SOURCES)]
         self.head = generator.standard_normal((features, 20)) / 3
 
     def sample(self, seed: int) -> Iterator[Inputs]:
-        """Yield the same samples as each source sees them: through a map of its own that is cut off at 0."""
+        """Yield the features of the same new samples from each source: a random rotation, then ReLU."""
         noise = np.random.default_rng((1, seed)).standard_normal((len(self.labels), len(self.scale)))
         samples = self.centres[self.labels] + noise * self.scale
-        for axes in self.maps:
-            features = np.maximum(samples @ axes, 0)
+        for rotation in self.rotations:
+            features = np.maximum(samples @ rotation, 0)
             yield Inputs(features, self.labels, features @ self.head)
 
 
@@ -47,7 +47,7 @@ def score_all(inputs: Inputs) -> list[float]:
 
 
 def leave_out(inputs: Inputs, seed: int) -> Values:
-    """Compute all metrics without each part, `[metrics, parts]`."""
+    """Compute all metrics with one part of the samples left out at a time, `[metrics, parts]`."""
     parts = divide(inputs.labels, PARTS, seed)
     scorers = [METRICS[name].scorer(inputs) for name in NAMES]
     scores = []
@@ -59,7 +59,7 @@ def leave_out(inputs: Inputs, seed: int) -> Values:
 
 
 def score_starts(inputs: Inputs) -> list[Values]:
-    """Return the scores of the random starts by metric, `[starts]`, none where it depends on none."""
+    """Return for each metric its scores by random start, `[starts]`; `NO_STARTS` for a metric without random starts."""
     evaluated = [METRICS[name].evaluate(inputs) for name in NAMES]
     return [result if isinstance(result, np.ndarray) else NO_STARTS for result in evaluated]
 
@@ -67,36 +67,36 @@ def score_starts(inputs: Inputs) -> list[Values]:
 def scores(
     classes: int = 10, size: int = 40, features: int = 64, fresh: int = 200, trials: int = 40
 ) -> Iterator[tuple[str, Shares]]:
-    """Standard errors over the spread of fresh samples, and intervals, of a score and of the difference of two sources.
+    """Standard errors relative to the spread of scores, and coverage of intervals, for a score and a difference of two.
 
     Args:
         classes: Number of classes.
         size: Samples of each class.
         features: Number of features.
-        fresh: Samples that tell the spread of scores.
-        trials: Samples from which intervals are computed.
+        fresh: Number of samples from which the spread and the mean of the scores are computed.
+        trials: Number of samples for which intervals are computed.
     """
     population = Population(classes, size, features)
     seeds = range(fresh, fresh + trials)
-    truth = np.array([[score_all(source) for source in population.sample(seed)] for seed in range(fresh)])
-    drawn_scores = np.array([[score_all(source) for source in population.sample(seed)] for seed in seeds])
+    fresh_scores = np.array([[score_all(source) for source in population.sample(seed)] for seed in range(fresh)])
+    trial_scores = np.array([[score_all(source) for source in population.sample(seed)] for seed in seeds])
     left_out = np.array([[leave_out(source, seed) for source in population.sample(seed)] for seed in seeds])
     starts = [[score_starts(source) for source in population.sample(seed)] for seed in seeds]
 
-    def agreement(metric: int) -> Iterator[tuple[str, float]]:
-        sources = np.array([[values[metric] for values in trial] for trial in starts])
-        arrays = (truth[..., metric], drawn_scores[..., metric], left_out[:, :, metric], sources)
-        one = tuple(values[:, 0] for values in arrays)
+    def calibration(metric: int) -> Iterator[tuple[str, float]]:
+        starts_of_metric = np.array([[values[metric] for values in trial] for trial in starts])
+        arrays = (fresh_scores[..., metric], trial_scores[..., metric], left_out[:, :, metric], starts_of_metric)
+        single = tuple(values[:, 0] for values in arrays)
         # The starts of two sources are independent, so that the variance of their differences is the sum of theirs.
         difference = tuple(values[:, 0] - values[:, 1] for values in arrays)
-        for name, (true, trial_scores, parts, of_starts) in (("score", one), ("difference", difference)):
-            errors = np.sqrt((jackknife_error(parts) ** 2 + error_of_start(of_starts) ** 2).mean())
-            yield f"{name}: error / spread", float(errors / true.std(ddof=1))
-            intervals = np.array([interval(*case) for case in zip(trial_scores, parts, of_starts, strict=True)])
-            yield f"{name}: held", float(holds(intervals.T, true.mean()).mean())
+        for name, (fresh_values, trial_values, parts, start_scores) in (("score", single), ("difference", difference)):
+            errors = np.sqrt((jackknife_error(parts) ** 2 + error_of_start(start_scores) ** 2).mean())
+            yield f"{name}: error / spread", float(errors / fresh_values.std(ddof=1))
+            intervals = np.array([interval(*case) for case in zip(trial_values, parts, start_scores, strict=True)])
+            yield f"{name}: held", float(covers(intervals.T, fresh_values.mean()).mean())
 
     for index, name in enumerate(NAMES):
-        yield METRICS[name].title, dict(agreement(index))
+        yield METRICS[name].title, dict(calibration(index))
 
 
 BENCHMARKS = (scores,)

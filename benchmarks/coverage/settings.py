@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headstart.benchmarks.frame import Shares, Values, holds, samples_to_criterion, simulate
+from headstart.benchmarks.frame import Shares, Values, covers, samples_to_criterion, simulate
 from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
 from headstart.evaluation.leaderboard.robustness import describe_stability
 from headstart.metrics.ranking.aggregates import bootstrap_counts, probabilities_of_improvement
@@ -47,8 +47,8 @@ def over_orderings(orderings: tuple[int, ...], leaderboards: int) -> Shares:
     def trial(generator: np.random.Generator) -> dict[str, Any]:
         values = [samples_to_criterion(generator, mean, n) for mean, n in zip(means, orderings, strict=True)]
         return {
-            "interquartile mean": holds(relative_interquartile_means(values, resamples)[1], true_means),
-            "probability of improvement": holds(probabilities_of_improvement(values)[1:, *PAIRS], true_improvements),
+            "interquartile mean": covers(relative_interquartile_means(values, resamples)[1], true_means),
+            "probability of improvement": covers(probabilities_of_improvement(values)[1:, *PAIRS], true_improvements),
         }
 
     return simulate(trial, leaderboards, seed=4)
@@ -70,7 +70,7 @@ def setup_stability(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:
     truth = _stability(sample_means(np.random.default_rng(4), 2_000))["stability"]
 
     def trial(generator: np.random.Generator, data_sets: int) -> dict[str, Any]:
-        return {"stability": holds(_stability(sample_means(generator, data_sets))["interval"], truth)}
+        return {"stability": covers(_stability(sample_means(generator, data_sets))["interval"], truth)}
 
     for data_sets in DATA_SETS:
         yield f"{data_sets} data sets", simulate(partial(trial, data_sets=data_sets), leaderboards, seed=5)

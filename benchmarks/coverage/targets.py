@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headstart.benchmarks.frame import Shares, Values, holds, simulate
+from headstart.benchmarks.frame import Shares, Values, covers, simulate
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.rankers import RESAMPLES, given_mean_rank, measure_resampled, rank_sources
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
@@ -76,11 +76,11 @@ def mean_rank_held(generator: np.random.Generator, size: int, order: str, tables
         ends = {name: mean_interval(values, -1.0, 1.0) for name, values in spreads.items()}
         less = respread(difference, resampled=metric - resampled, counts=counts)
         return {
-            **{f"{name}: held": holds(its, truth[0]) for name, its in ends.items()},
+            **{f"{name}: held": covers(its, truth[0]) for name, its in ends.items()},
             **{f"{name}: width": its[1] - its[0] for name, its in ends.items()},
-            "difference, over targets": holds(mean_interval(difference, -2.0, 2.0), truth[1]),
-            "difference, bootstrap": holds(mean_interval(less, -2.0, 2.0), truth[1]),
-            "given it, over targets": holds(mean_interval(conditional[np.isfinite(conditional)], -1.0, 1.0), truth[2]),
+            "difference, over targets": covers(mean_interval(difference, -2.0, 2.0), truth[1]),
+            "difference, bootstrap": covers(mean_interval(less, -2.0, 2.0), truth[1]),
+            "given it, over targets": covers(mean_interval(conditional[np.isfinite(conditional)], -1.0, 1.0), truth[2]),
         }
 
     return simulate(trial, tables, seed=int(generator.integers(2**32)))
@@ -107,12 +107,12 @@ def stability_held(generator: np.random.Generator, size: int, studies: int) -> S
     def trial(generator: np.random.Generator) -> dict[str, bool | np.ndarray]:
         targets = generator.choice(TARGETS, size, replace=False)
         study, sampled = _study(scores[:, :, targets], performances[:, targets]), values[:, targets]
-        components = {name: holds(setup_stability_interval(study, name), truth[name]) for name in COMPONENTS}
+        components = {name: covers(setup_stability_interval(study, name), truth[name]) for name in COMPONENTS}
         most, result, best = moves_most(study), find_best(sampled), values.mean(axis=1).argmax()
         return {
             **components,
-            "difference": most is not None and holds(most["ci95"], truth[most["next"]] - truth[most["component"]]),
-            "mean of a metric": holds(mean_interval(sampled[0], -1.0, 1.0), values[0].mean()),
+            "difference": most is not None and covers(most["ci95"], truth[most["next"]] - truth[most["component"]]),
+            "mean of a metric": covers(mean_interval(sampled[0], -1.0, 1.0), values[0].mean()),
             "the best is the best or tied": result.best[best] or result.tied[best],
         }
 

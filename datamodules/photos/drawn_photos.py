@@ -1,4 +1,4 @@
-"""Drawings as data sets: pets, the embedded default; objects, which its backbone comes from; and scenes of objects."""
+"""Data sets of drawings: pets, the default; objects, on which its backbone was pre-trained; and scenes of objects."""
 
 import hashlib
 from abc import abstractmethod
@@ -21,7 +21,7 @@ from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.output.errors import UserError, require_different
 from headstart.output.seeds import Seed
 
-# Far from the training drawings, so that another training size does not change them.
+# Index of the first validation drawing: far from the training indices, so that it does not depend on their number.
 FIRST_FOR_VALIDATION = 1_000_000
 
 
@@ -55,13 +55,13 @@ class Drawings(Photos):
 
 @cache
 def digest_code() -> str:
-    """Return a digest of all files that drawings follow from."""
+    """Return a digest of all files that determine the drawings."""
     files = sorted(path for path in Path(canvas.__file__).parent.rglob("*") if path.suffix in {".py", ".yaml"})
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def draw_classes(draw: partial[Image.Image], classes: tuple[str, ...], indices: Iterable[int]) -> Drawings:
-    """Return drawings of some classes in turn.
+    """Return drawings that cycle through some classes.
 
     Args:
         draw: The function that draws a picture from its label and its index.
@@ -74,7 +74,7 @@ def draw_classes(draw: partial[Image.Image], classes: tuple[str, ...], indices: 
 
 
 class DrawnSource(PhotoSource):
-    """Drawings made on demand, by their indices; training and validation share none.
+    """Drawings made on demand from their indices; the training and validation sets are disjoint.
 
     Attributes:
         train_size: Number of training drawings.
@@ -94,7 +94,7 @@ class DrawnSource(PhotoSource):
 
     @abstractmethod
     def drawings(self, first: int, count: int) -> Photos:
-        """Return a number of drawings, from an index on."""
+        """Return `count` drawings with consecutive indices, starting at `first`."""
 
 
 class DrawnPets(DrawnSource):
@@ -128,7 +128,7 @@ class DrawnPets(DrawnSource):
         self.draw = partial(draw_pet, seed=drawing_seed, difficulty=difficulty)
 
     def drawings(self, first: int, count: int) -> Drawings:
-        """Return a number of drawings, cats and dogs in turn, from an index on."""
+        """Return `count` drawings, cats and dogs alternately, with consecutive indices starting at `first`."""
         return draw_classes(self.draw, ("cats", "dogs"), range(first, first + count))
 
 
@@ -150,7 +150,7 @@ class DrawnObjects(DrawnSource):
         self.draw = partial(draw_object, seed=drawing_seed)
 
     def drawings(self, first: int, count: int) -> Drawings:
-        """Return a number of drawings, the classes in turn, from an index of every class on."""
+        """Return `count` drawings that cycle through the classes; the indices in every class start at `first`."""
         indices = (first + position // len(SOURCE_CLASSES) for position in range(count))
         return draw_classes(self.draw, SOURCE_CLASSES, indices)
 
@@ -197,10 +197,10 @@ class DrawnScenes(DrawnSource):
         }
 
     def drawings(self, first: int, count: int) -> Drawings:
-        """Return a number of scenes, from an index on.
+        """Return `count` scenes with consecutive indices, starting at `first`.
 
         Raises:
-            UserError: A subject is none that is drawn, or comes twice.
+            UserError: A subject is not a class of drawn objects, or is named twice.
         """
         require_different("subjects", self.subjects)
         unknown = [subject for subject in self.subjects if subject not in SOURCE_CLASSES]

@@ -1,4 +1,4 @@
-"""Pictures from bytes: which formats are read, and how their bytes become pictures, by one rule for all commands."""
+"""Decode pictures from bytes, in the same way for all commands: the supported formats, and the conversion to RGB."""
 
 import errno
 import hashlib
@@ -20,17 +20,17 @@ with suppress(ImportError):
 
     register_heif_opener()
 
-# Part of the names of stored rows. Change it whenever `decode` makes another picture of the same bytes.
+# Part of the names of stored rows. Change it whenever `decode` returns other pixels for the same bytes.
 DECODING = "upright, 8 bits, white, range and sign as tagged"
-# Formats that Pillow only identifies, hands to a program outside, as EPS to Ghostscript, or of which it reads signed
-# numbers as unsigned.
+# Formats that Pillow only identifies, decodes by an external program (EPS by Ghostscript), or whose signed numbers it
+# reads as unsigned.
 NOT_DECODED = {"BUFR", "EPS", "FITS", "GRIB", "HDF5", "IM", "MPEG", "WMF"}
-# Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
+# Largest memory of a decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
-# Tags of TIFF: bits of a value, its meaning, which is 0 where 0 is white, and its type, which is 2 for signed numbers.
+# TIFF tags: bits per sample; photometric interpretation, 0 if white is 0; sample format, 2 for signed integers.
 BITS, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339
 SIGNED = 2
-# The largest number of eight bits with a sign.
+# The largest signed number of eight bits.
 SIGNED_WHITE = 127
 NEGATIVE = "its pixels have negative numbers, of which none is known to be white"
 # The filter of warnings that `without_warnings` puts first.
@@ -46,17 +46,17 @@ def formats() -> tuple[str, ...]:
 
 @cache
 def suffixes() -> frozenset[str]:
-    """Return the endings of files in these formats, in lower case, such as `.jpg`."""
+    """Return the suffixes of files in these formats, in lower case, such as `.jpg`."""
     registered = Image.registered_extensions()
-    # Pillow's decoder of JPEG also opens files of several JPEGs.
-    return frozenset(ending for ending, name in registered.items() if name in {*formats(), "MPO"})
+    # Pillow's JPEG decoder also opens MPO, which is several JPEGs in a file.
+    return frozenset(suffix for suffix, name in registered.items() if name in {*formats(), "MPO"})
 
 
 def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -> Image.Image:
-    """Decode a picture to RGB with 8 bits per channel, upright as its camera notes beside the pixels (EXIF).
+    """Decode a picture to RGB with 8 bits per channel, rotated upright by its EXIF orientation.
 
     Transparency is dropped, as by torchvision's ImageFolder. Of several frames or pages, the first is read. Of 12 or 16
-    bits per channel the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
+    bits per channel, the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
 
     Args:
         file: The file.
@@ -66,7 +66,7 @@ def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -
         The picture in RGB.
 
     Raises:
-        OSError: It cannot be decoded or is rejected; with an `errno` where the system's present state is the cause.
+        OSError: It cannot be decoded or is rejected. The error has an `errno` if the system is the cause, not the file.
         MemoryError: Memory does not suffice for it.
     """
     if isinstance(file, io.BytesIO) and not file.getbuffer().nbytes:
@@ -89,9 +89,9 @@ def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -
 
 
 def upright(photo: Image.Image, in_place: bool = False) -> Image.Image:
-    """Return a picture turned upright, a copy unless it is turned in place.
+    """Return a picture rotated upright by its EXIF orientation, a copy unless it is rotated in place.
 
-    Notes that are damaged say nothing about its pixels, and are passed over.
+    Damaged EXIF data is ignored.
     """
     try:
         if not in_place:
@@ -99,7 +99,7 @@ def upright(photo: Image.Image, in_place: bool = False) -> Image.Image:
         ImageOps.exif_transpose(photo, in_place=True)
     except MemoryError:
         raise
-    # Readers of damaged notes raise errors of many unrelated kinds.
+    # On damaged EXIF data, Pillow raises errors of many unrelated types.
     except Exception:
         pass
     return photo
@@ -109,11 +109,11 @@ def in_rgb(photo: Image.Image) -> Image.Image:
     """Return a picture in RGB; Pillow's own conversion would clip values of more than eight bits at 255.
 
     Raises:
-        OSError: It has values of which none is known to be white.
+        OSError: The value of white is unknown.
     """
-    # Pillow turns white that is 0 round in pictures of eight bits alone.
+    # Pillow inverts pictures whose white is 0 only if they have eight bits.
     tags = getattr(photo, "tag_v2", {})
-    is_negative = tags.get(PHOTOMETRIC) == 0
+    white_is_zero = tags.get(PHOTOMETRIC) == 0
     is_signed = tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED
 
     if photo.mode == "L" and is_signed:
@@ -123,21 +123,21 @@ def in_rgb(photo: Image.Image) -> Image.Image:
         return Image.fromarray((values * (255 / SIGNED_WHITE)).round().astype(np.uint8)).convert("RGB")
     if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
         upper = (np.asarray(photo) >> (tags.get(BITS, (16,))[0] - 8)).astype(np.uint8)
-        return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
+        return Image.fromarray(255 - upper if white_is_zero else upper).convert("RGB")
     if photo.mode == "F":
         values = np.asarray(photo)
         if not ((values >= 0) & (values <= 1)).all():
             raise OSError("its pixels are floating-point numbers outside 0 to 1, of which none is known to be white")
-        scaled = ((1 - values if is_negative else values) * 255).round().astype(np.uint8)
+        scaled = ((1 - values if white_is_zero else values) * 255).round().astype(np.uint8)
         return Image.fromarray(scaled).convert("RGB")
     if photo.mode == "I":
         upper = _upper_bits(np.asarray(photo), tags.get(BITS, (32,))[0], is_signed)
-        return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
+        return Image.fromarray(255 - upper if white_is_zero else upper).convert("RGB")
     return photo if photo.mode == "RGB" else photo.convert("RGB")
 
 
 def _upper_bits(values: NDArray[np.int32], bits: int, is_signed: bool) -> NDArray[np.uint8]:
-    """Return the eight upper bits of whole numbers, by the range of their type, which begins at 0.
+    """Return the upper eight bits of non-negative integers, not counting the sign bit.
 
     Raises:
         OSError: A number is negative, or all of them are in the lowest 256th of the range, which would be black.
@@ -152,10 +152,9 @@ def _upper_bits(values: NDArray[np.int32], bits: int, is_signed: bool) -> NDArra
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Silence Pillow's warnings, of many pixels or of damaged notes of a camera, which change nothing.
+    """Silence Pillow's warnings about many pixels and damaged EXIF data, which do not change the result.
 
-    To do so takes as long as to decode a tiny picture. Done once around many pictures, `decode` need not do it for
-    each.
+    This takes as long as decoding a tiny picture. `decode` skips it if the caller has done it for many pictures.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -163,7 +162,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def read_digested(file: str | bytes, digest: str | None) -> BinaryIO:
-    """Read a file, whose bytes must be those that were digested: its rows are stored by that digest.
+    """Read a file and check its SHA-256, which is the key of its stored rows.
 
     Args:
         file: Its path, or its bytes.
@@ -173,7 +172,7 @@ def read_digested(file: str | bytes, digest: str | None) -> BinaryIO:
         Its bytes, from memory.
 
     Raises:
-        OSError: It cannot be read or has other bytes now; with an `errno`.
+        OSError: It cannot be read, or its bytes have changed. The error has an `errno`.
     """
     content = Path(file).read_bytes() if isinstance(file, str) else file
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
@@ -191,7 +190,7 @@ def _explain(error: Exception, pixels: int) -> Exception:
         return OSError(f"it has more than {most:,} pixels, which could be a decompression bomb")
     if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
         raise error
-    # Without enough memory, decoders may report a broken picture; this raises an error then.
+    # Decoders may report a broken picture if memory does not suffice; `mmap` then raises an error with an `errno`.
     with mmap(-1, 1 + pixels * BYTES_PER_PIXEL):
         pass
     return OSError(str(error) or type(error).__name__)

@@ -19,18 +19,18 @@ class PublicArchive(FetchedSource):
         root: Folder that holds train/, or whose only subfolder does. The default is a folder in the cache.
         download: Download the archive and unpack it into the root, if the root is missing or empty.
         url: Address of the archive. The default is the public one.
-        sha256: SHA-256 of the archive. Another digest raises an error. By default it is not checked.
+        sha256: SHA-256 of the archive. Another digest raises an error. By default no digest is checked.
     """
 
-    # Names of the classes, the first being class 0, and the address of the archive.
+    # Names of the classes, from class 0 on, and the default address of the archive.
     classes: ClassVar[tuple[str, ...]]
-    public: ClassVar[str]
+    public_url: ClassVar[str]
 
     def __init__(
         self, root: str | None = None, download: bool = False, url: str | None = None, sha256: str | None = None
     ) -> None:
-        super().__init__(root, f"datasets/{Path(self.public).stem}", download)
-        self.url = url or self.public
+        super().__init__(root, f"datasets/{Path(self.public_url).stem}", download)
+        self.url = url or self.public_url
         self.sha256 = sha256
 
     def splits(self) -> tuple[Photos, Photos]:
@@ -43,8 +43,7 @@ class PublicArchive(FetchedSource):
         download(self.url, archive, self.sha256)
         try:
             with zipfile.ZipFile(archive) as file:
-                # Every member is read to its end, where its checksum is compared, and none is written elsewhere or as a
-                # link, whatever it is called.
+                # `extractall` compares all checksums, and writes no links and no files outside of its folder.
                 file.extractall(unpacked)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             raise UserError(
@@ -58,7 +57,7 @@ class AntsAndBees(PublicArchive):
 
     name = "ants_and_bees"
     classes = ("ants", "bees")
-    public = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
+    public_url = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
 
 
 class CatsAndDogs(PublicArchive):
@@ -66,11 +65,11 @@ class CatsAndDogs(PublicArchive):
 
     name = "cats_and_dogs"
     classes = ("cats", "dogs")
-    public = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
+    public_url = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
 
 
 def _find_base(root: Path) -> Path:
-    """Return the folder that holds train/: the root, or its one subfolder that does; a UserError if there is none."""
+    """Return the root if it holds train/, else its only subfolder that does; raise a UserError without exactly one."""
     require_folder(root, "give the folder that holds the photos, or fetch them with download=true")
     if (root / "train").is_dir():
         return root

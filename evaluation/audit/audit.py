@@ -23,8 +23,8 @@ from headstart.output.progress import track
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
 JSON, REPORT, *_ = FILES = ("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv")
-# Sources left out, targets and rankers up to which each source is left out once: some minutes.
-MOST_LEFT_OUT = 200_000
+# Largest number of scores (rankers x sources x targets) for which every source is left out once, in some minutes.
+MAX_SCORES = 200_000
 
 
 def audit(
@@ -48,20 +48,20 @@ def audit(
     """
     start = time.perf_counter()
     results = TableResults("runs/audit", FILES, table, minimum=0, **options)
-    cells = results.table
-    if len(cells.targets) < 2:
-        raise UserError(f"table: {cells.targets[0]!r} is the only target; two or more are compared")
-    if MEAN_RANK in cells.metrics:
+    selected = results.table
+    if len(selected.targets) < 2:
+        raise UserError(f"table: {selected.targets[0]!r} is the only target; two or more are compared")
+    if MEAN_RANK in selected.metrics:
         raise UserError(f"table: the audit has a ranker {MEAN_RANK} of its own; rename that metric, or leave it out")
     results.check_settings(results.reading)
 
     document = {
         **results.reading,
-        **audit_table(cells),
+        **audit_table(selected),
         "holes": effects_of_holes(results.whole),
-        "left_out": cells.left_out,
-        "notes": cells.notes,
-        "ignored_columns": cells.ignored_columns,
+        "left_out": selected.left_out,
+        "notes": selected.notes,
+        "ignored_columns": selected.ignored_columns,
         **results.origin,
         "seconds": time.perf_counter() - start,
     }
@@ -69,17 +69,17 @@ def audit(
     results.write(document, tables, {REPORT: markdown_text(document)}, plot_audit(document), figure_formats)
 
     print_audit(document)
-    if cells.ignored_columns:
-        say(f"columns of the table that were not needed: {', '.join(cells.ignored_columns)}")
+    if selected.ignored_columns:
+        say(f"columns of the table that were not needed: {', '.join(selected.ignored_columns)}")
     results.print_written()
     results.publish_table("audit", results.reading, document, tables)
     return document
 
 
 def audit_table(table: TransferTable) -> dict[str, Any]:
-    """Return the part of `audit.json` that a table decides, with None for undefined values."""
+    """Return the part of `audit.json` that depends on the table alone, with None for undefined values."""
     rankers = rank_sources(table)
-    is_small = rankers.scores.size <= MOST_LEFT_OUT
+    is_small = rankers.scores.size <= MAX_SCORES
     size = f"{len(table.sources)} sources are too many for an audit of {len(table.targets)} targets and "
     too_many = f"No leave one model out: {size}{len(rankers.names)} rankers."
     return {
@@ -89,19 +89,19 @@ def audit_table(table: TransferTable) -> dict[str, Any]:
         **summarize(table, rankers),
         "leave_one_model_out": _leave_one_out(table) if is_small else {},
         "ranks": _dispersion(table),
-        "not_computed": [*few_targets(len(table.targets)), *[too_many] * (not is_small)],
+        "not_computed": [*few_targets(len(table.targets)), *([] if is_small else [too_many])],
     }
 
 
 def _leave_one_out(table: TransferTable) -> dict[str, Any]:
-    """Return the mean over targets by ranker, measure and the source that is left out."""
+    """Return the mean over targets by ranker, by measure and by the source that is left out."""
     means: dict[str, Any] = {}
     all_targets = np.ones(len(table.targets), dtype=np.bool_)
     for index, model in enumerate(track(table.sources, "leave one model out", "models")):
         others = np.arange(len(table.sources)) != index
         rankers = rank_sources(table.part(others, all_targets))
-        over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
-        for name, values in zip(rankers.names, over_targets, strict=True):
+        means_over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
+        for name, values in zip(rankers.names, means_over_targets, strict=True):
             for measure, value in zip(MEASURES, values, strict=True):
                 means.setdefault(name, {}).setdefault(measure, {})[model] = finite(value)
     return means
@@ -133,14 +133,14 @@ def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[l
         name: {measure: summary["per_target"] for measure, summary in measures.items()}
         for name, measures in document["rankers"].items()
     }
-    beyond = {
+    partial_kendall = {
         name: {"kendall_given_mean_rank": summary["per_target"]}
         for name, summary in document["kendall_given_mean_rank"].items()
     }
     ranks = {name: source["per_target"] for name, source in document["ranks"]["sources"].items()}
 
     tables = {
-        "rankers": (["ranker", "measure", "target", "value"], [*_leaves(rankers), *_leaves(beyond)]),
+        "rankers": (["ranker", "measure", "target", "value"], [*_leaves(rankers), *_leaves(partial_kendall)]),
         "left_out": (["ranker", "measure", "left_out", "mean"], list(_leaves(document["leave_one_model_out"]))),
         "ranks": (["source", "target", "rank"], list(_leaves(ranks))),
     }
@@ -154,15 +154,15 @@ def _leaves(nested: Mapping[str, Any]) -> Iterator[list[Any]]:
 
 
 def effects_of_holes(table: TransferTable) -> dict[str, Any]:
-    """Describe how well every ranker does on the parts of a table with holes, by weighted Kendall.
+    """Describe how well every ranker does on parts of a table with holes, by weighted Kendall.
 
-    A part with fewer than two sources or targets is left out, and so is one that equals an earlier one.
+    Parts with fewer than two sources or targets are left out. So are repetitions of earlier parts.
 
     Args:
         table: The table with its holes.
 
     Returns:
-        For each part its numbers of `sources` and `targets`. Under `rankers` it has the mean over targets of each with
+        By part: the numbers of `sources` and `targets`, and under `rankers` the mean over targets of every ranker, with
         its interval. Empty for a table without holes.
     """
     holes = table.holes
@@ -176,8 +176,8 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
 
     described: dict[str, Any] = {}
     seen = list[tuple[list[str], list[str]]]()
-    for name, kept in parts.items():
-        part = table.part(*kept) if kept else None
+    for name, selection in parts.items():
+        part = table.part(*selection) if selection else None
         if part is None or min(len(part.sources), len(part.targets)) < 2 or (part.sources, part.targets) in seen:
             continue
         seen.append((part.sources, part.targets))

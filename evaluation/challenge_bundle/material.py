@@ -1,4 +1,4 @@
-"""The material of every platform's bundle: the challenge's documents and files, the scoring program, the pages."""
+"""What the bundles of all platforms contain: the documents and files of a challenge, the scoring program, the pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROGRAM = "scoring_program.py"
 DOCUMENTS = ("rules.yaml", "registry.json", "catalog.jsonl")
 PAGES = ("overview.html", "evaluation.html", "submission.html", "terms.html")
 TEMPLATES = Path(__file__).parent / "templates"
-# What is in a zip file, by name: bytes, a file on the disk, or another zip file.
+# Content of a zip file by member name: bytes, a file on the disk, or the content of a nested zip file.
 Files: TypeAlias = Mapping[str, Union[bytes, Path, "Files"]]
 
 
@@ -40,10 +40,10 @@ class Material:
 
     Attributes:
         challenge: The challenge.
-        rules: Its file.
+        rules: File of the challenge.
         registry: The model registry.
         catalog: The stimuli catalog.
-        wheel: The suite's wheel, by its file name.
+        wheel: Content of the suite's wheel by its file name.
         image: Container in which submissions are scored.
     """
 
@@ -56,18 +56,18 @@ class Material:
 
     @property
     def teams(self) -> dict[Track, BlueRules | RedRules]:
-        """The rules of the teams that the challenge has."""
-        of_teams = {team: self.challenge.rules(team) for team in get_args(Track)}
-        return {team: rules for team, rules in of_teams.items() if rules is not None}
+        """The rules of the teams in the challenge."""
+        all_rules = {team: self.challenge.rules(team) for team in get_args(Track)}
+        return {team: rules for team, rules in all_rules.items() if rules is not None}
 
     @property
     def opens(self) -> str:
-        """The time from which submissions are taken: the beginning of today where the rules name none."""
+        """The time from which submissions are accepted; the start of today in UTC if the rules set none."""
         return _in_utc(self.challenge.opens or datetime.now(UTC).replace(hour=0, minute=0, second=0))
 
     @property
     def deadline(self) -> str | None:
-        """The time until which submissions are taken."""
+        """The time until which submissions are accepted."""
         deadline = self.challenge.deadline
         return None if deadline is None else _in_utc(deadline)
 
@@ -78,10 +78,10 @@ class Material:
 
     @cached_property
     def reference(self) -> Files:
-        """All that a submission is scored with, in one folder.
+        """The folder `reference` of everything that scoring needs: documents, weights and stimuli.
 
         Raises:
-            UserError: A model comes from code of the user's own, or a file of weights or of a stimulus is missing.
+            UserError: A model is of source custom, or a weights file or a stimulus file is missing.
         """
         weights: dict[Path, str] = {}
         document = json.loads(self.registry.path.read_bytes())
@@ -95,19 +95,19 @@ class Material:
             if file is not None:
                 entry["weights"] = weights.setdefault(file.resolve(), f"weights/{len(weights)}_{file.name}")
 
-        # A registry without such files stays as it is, so that its digest is that of the host's.
-        written = json.dumps(document, indent=1).encode() if weights else self.registry.path
-        files: dict[str, bytes | Path] = dict(zip(DOCUMENTS, (self.rules, written, self.catalog.path), strict=True))
+        # A registry without weights files is copied unchanged, so that its digest is that of the organiser's file.
+        registry = json.dumps(document, indent=1).encode() if weights else self.registry.path
+        files: dict[str, bytes | Path] = dict(zip(DOCUMENTS, (self.rules, registry, self.catalog.path), strict=True))
         files |= {name: file for file, name in weights.items()}
         for stimulus, path in zip(self.catalog.stimuli, locate_stimuli(self.catalog.stimuli), strict=True):
             files[f"datasets/{stimulus.dataset_name}/{stimulus.image_identifier}"] = path
         return {f"reference/{name}": content for name, content in files.items()}
 
     def pages(self, form: str) -> dict[str, bytes]:
-        """Return the pages for participants in HTML, and a logo, which platforms ask for.
+        """Return the HTML pages for participants, and the logo that platforms require.
 
         Args:
-            form: Content of the upload.
+            form: Format of an upload, such as "a JSON document".
         """
         texts = {
             "title": self.challenge.title,
@@ -116,10 +116,10 @@ class Material:
             "models": ", ".join(self.registry.entries),
             "form": form,
         }
-        shown = {name: escape(text) for name, text in texts.items()}
+        escaped = {name: escape(text) for name, text in texts.items()}
         with io.BytesIO() as file:
             Image.new("RGB", (256, 256), "#0b57a4").save(file, "PNG")
-            return {"logo.png": file.getvalue(), **{name: fill(name, shown) for name in PAGES}}
+            return {"logo.png": file.getvalue(), **{name: fill(name, escaped) for name in PAGES}}
 
 
 def fill(name: str, values: dict[str, str]) -> bytes:
@@ -128,7 +128,7 @@ def fill(name: str, values: dict[str, str]) -> bytes:
 
 
 def read_yaml(name: str) -> dict[str, Any]:
-    """Return what a template in YAML says."""
+    """Return the content of a YAML template."""
     document: dict[str, Any] = yaml.safe_load((TEMPLATES / name).read_text(encoding="utf-8"))
     return document
 
@@ -139,20 +139,20 @@ def yaml_bytes(document: dict[str, Any]) -> bytes:
 
 
 def _in_utc(time: datetime) -> str:
-    """Write a time in UTC as both platforms read it: they ignore a time zone that is written beside it."""
+    """Return a time in UTC as text without an offset, because both platforms ignore offsets."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def write_zip(target: Path | IO[bytes], files: Files) -> None:
-    """Write a zip file; files are copied in pieces, so that data sets may be larger than the memory.
+    """Write a zip file; files are copied in chunks, so that data sets may be larger than the memory.
 
     Args:
-        target: Where to, a path or a stream.
-        files: Its content.
+        target: Path or stream of the zip file.
+        files: Content of the zip file.
     """
     with ZipFile(target, "w") as archive:
         for name, content in sorted(files.items()):
-            # Every member has the date with which ZIP's calendar begins.
+            # `ZipInfo` sets a constant date, so that the same content makes the same bytes.
             member = ZipInfo(name)
             member.compress_type, member.external_attr = ZIP_DEFLATED, 0o644 << 16
             with archive.open(member, "w", force_zip64=not isinstance(content, bytes)) as file:

@@ -1,4 +1,4 @@
-"""The register of published tables: where each is, how it is read, which figures are expected of it, and its files."""
+"""The register of published tables: their addresses, options, files and expected numbers."""
 
 import ast
 import hashlib
@@ -19,10 +19,10 @@ from headstart.output.markup import csv_text
 from headstart.store.cache import cache_folder
 
 REGISTER = Path(__file__).with_name("register.yaml")
-# Where downloads are kept in the cache folder.
+# Subfolder of the cache folder for downloads.
 FOLDER = "published"
-# The table in a layout that the audit reads, made of files in another.
-MADE = "table.csv"
+# File name of a table that was converted to a layout that the audit reads.
+CONVERTED = "table.csv"
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class PublishedFile:
     """A file of a published table.
 
     Attributes:
-        name: Its name here.
+        name: Its file name.
         url: Its address.
         sha256: SHA-256 of the version in the register, with line feeds as line ends, hexadecimal. For a file of Python
-            code, it is that of the CSV file made of it. Empty for a file that grows.
+            code, it is that of the CSV file made of it. Empty if the publisher adds rows to the file.
         variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
             source.
     """
@@ -49,15 +49,13 @@ class PublishedTable:
     """A published table.
 
     Attributes:
-        title: Its content in words.
+        title: What the table contains.
         citation: Authors, title, venue and year.
         files: Its files; the second one is for `reshape`.
-        expected: Figures that are expected of it: the numbers of sources that are compared, of targets and of
-            performances (`cells`), and the mean over targets of the weighted Kendall of the mean rank on the other
-            targets (`mean_rank`) and of each metric.
+        expected: Expected results: the numbers of compared sources, of targets and of performances (`cells`), and the
+            mean weighted Kendall over targets of the mean rank on the other targets (`mean_rank`) and of each metric.
         options: Options with which `headstart audit` reads it.
-        reshape: The function of `reshape.py` that makes its rows of its files, where the audit does not read its
-            layout.
+        reshape: The function of `reshape.py` that converts its files, if the audit does not read their layout.
     """
 
     title: str
@@ -109,7 +107,7 @@ def _fetch(file: PublishedFile) -> Path:
     folder = cache_folder() / FOLDER / Path(file.name).stem
 
     def fill(partial: Path) -> Path:
-        # Another version is no error; `other_version` warns of it.
+        # No SHA-256 is passed: another version is not an error, and `other_version` warns of it.
         download(file.url, partial / f"table{suffix}", None, "give a local copy by --file")
         return partial
 
@@ -118,7 +116,7 @@ def _fetch(file: PublishedFile) -> Path:
 
 
 def other_version(file: PublishedFile, path: Path) -> str:
-    """Return a warning if a file is not the version in the register. Empty if it is, or if no version is known."""
+    """Return a warning if a file is not the version in the register. Empty if it is, or without a SHA-256."""
     # Line ends differ between copies.
     digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
     if not file.sha256 or digest == file.sha256:
@@ -127,33 +125,33 @@ def other_version(file: PublishedFile, path: Path) -> str:
 
 
 def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:
-    """Return a file that the audit reads, the table's own or one that is made of its files, and a note on its rows.
+    """Return a file that the audit reads, converted if necessary, and a note on its rows.
 
-    The code of a file of Python code is parsed, not run.
+    Python code is parsed, not run.
 
     Args:
         table: The table.
         paths: Its files by their names.
-        folder: Folder for a file that is made.
+        folder: Folder for a converted file.
 
     Raises:
-        UserError: A file of Python code has no such dictionary.
+        UserError: A file of Python code does not assign the dictionary `variable`.
     """
     path, note = paths[table.file.name], ""
     if path.suffix == ".py":
-        values = _dictionary(table.file, path)
+        values = _read_dictionary(table.file, path)
         pairs = [(source, target) for target in sorted(values) for source in sorted(values[target])]
-        text = csv_text(PERFORMANCE_COLUMNS, [[*pair, values[pair[1]][pair[0]]] for pair in pairs])
+        text = csv_text(PERFORMANCE_COLUMNS, [[source, target, values[target][source]] for source, target in pairs])
     elif table.reshape:
         rows, note = getattr(reshape, table.reshape)(*(paths[file.name] for file in table.files))
         text = rows.to_csv(index=False, lineterminator="\n")
     else:
         return path, note
-    write_text(folder / MADE, text, overwrite=True)
-    return folder / MADE, note
+    write_text(folder / CONVERTED, text, overwrite=True)
+    return folder / CONVERTED, note
 
 
-def _dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
+def _read_dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
     try:
         statements = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for node in statements:

@@ -1,4 +1,4 @@
-"""How much of each published table is one fixed order of the models: a table and a figure over all of them."""
+"""How well a fixed order of the models predicts each published table: a summary table and a figure."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,13 +24,13 @@ Rows = list[list[str]]
 def write_static_order(
     documents: Mapping[str, Document], folder: Path, figure_formats: Sequence[FigureFormat], overwrite: bool
 ) -> None:
-    """Write and print the table and the figure.
+    """Write the summary tables and the figure, and print the tables.
 
     Args:
-        documents: The content of audit.json, by the names of the tables.
-        folder: Where they are written.
+        documents: The content of audit.json by name of the published table.
+        folder: Folder of the files.
         figure_formats: File formats of the figure.
-        overwrite: Whether files of other tables are replaced.
+        overwrite: Whether to replace results of other tables.
     """
     results = ResultsFolder("", FILES, str(folder), overwrite)
     digests = {name: document["table"]["sha256"] for name, document in documents.items()}
@@ -62,13 +62,13 @@ def write_static_order(
 
 
 def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, str, Rows]]:
-    """Return the title, caption and rows of each table.
+    """Return the title, the caption and the rows (header first) of each summary table.
 
     Args:
-        documents: The content of audit.json, by the names of the tables.
+        documents: The content of audit.json by name of the published table.
     """
     orders: Rows = [["table", "sources x targets", "mean rank on the other targets"]]
-    beyond: Rows = [["table", "metric", "Kendall", "Kendall given the mean rank"]]
+    partial_kendall: Rows = [["table", "metric", "Kendall", "Kendall given the mean rank"]]
     holes: Rows = [["table", "kept", "sources x targets", "mean rank on the other targets"]]
 
     for name, document in documents.items():
@@ -76,31 +76,31 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
         orders.append([name, size, with_interval(document["rankers"][MEAN_RANK]["weighted_kendall"])])
         for metric in document["metrics"]:
             summaries = document["rankers"][metric]["kendall"], document["kendall_given_mean_rank"][metric]
-            beyond.append([name, titles[metric], *map(with_interval, summaries)])
-        for kept, part in document["holes"].items():
-            order = with_interval(part["rankers"][MEAN_RANK])
-            holes.append([name, kept, f"{part['sources']} x {part['targets']}", order])
+            partial_kendall.append([name, titles[metric], *map(with_interval, summaries)])
+        for part_name, part in document["holes"].items():
+            agreement = with_interval(part["rankers"][MEAN_RANK])
+            holes.append([name, part_name, f"{part['sources']} x {part['targets']}", agreement])
 
     return [
         ("Static order", f"weighted Kendall, {OVER_TARGETS}", orders),
-        ("Metrics beyond the mean rank", OVER_TARGETS, beyond),
+        ("Metrics beyond the mean rank", OVER_TARGETS, partial_kendall),
         ("Effect of holes", f"weighted Kendall, {OVER_TARGETS}", holes),
     ]
 
 
 @drawing()
 def plot_static_order(documents: Mapping[str, Document]) -> Figure:
-    """Plot a line for each table, from the lowest static order to the highest, with its targets.
+    """Plot one row per table, in ascending order of the mean: the targets, the mean and its interval.
 
     Args:
-        documents: The content of audit.json, by the names of the tables.
+        documents: The content of audit.json by name of the published table.
     """
     summaries = {name: document["rankers"][MEAN_RANK]["weighted_kendall"] for name, document in documents.items()}
     ordered = sorted(summaries, key=lambda name: summaries[name]["mean"])
     figure = Figure(figsize=(7.5, 1.4 + 0.3 * len(ordered)), layout="constrained")
     axes = figure.subplots()
-    for line, name in enumerate(ordered):
-        plot_summary(axes, line, summaries[name], ALARM)
+    for row, name in enumerate(ordered):
+        plot_summary(axes, row, summaries[name], ALARM)
 
     sizes = [f"{len(documents[name]['sources'])} × {len(documents[name]['targets'])}" for name in ordered]
     labels = [f"{name} ({size})" for name, size in zip(titles(ordered), sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""The results folder of commands that score source models, with the checks and options that these share."""
+"""The results folder of commands that score source models, with their common check of the configuration."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,11 +19,11 @@ class ScoringResults(DashboardResults):
     Args:
         default: As for `ResultsFolder`.
         document: Name of the JSON document.
-        extraction: How features are computed.
+        extraction: Settings of the feature extraction.
         **options: Options of `DashboardResults`.
 
     Attributes:
-        digests: Digests of the files that the scores follow from, once `check_sources` has run.
+        digests: Digests of the inputs of the scores; empty before `check_sources`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ScoringResults(DashboardResults):
             registry: The model registry.
             networks: Networks of the sources.
             metrics: The metrics.
-            settings: Other values that decide the results, by their paths in the document.
+            settings: Other values that change the results, by their paths in the document.
             digests: Digests of other files.
 
         Raises:
@@ -63,6 +63,6 @@ class ScoringResults(DashboardResults):
             "metrics": digest_metrics(metrics),
             **(digests or {}),
         }
-        made_from = {f"digests/{name}": digest for name, digest in self.digests.items()}
+        inputs = {f"digests/{name}": digest for name, digest in self.digests.items()}
         extraction = {f"extraction/{name}": getattr(self.extraction, name) for name in ("precision", "seed")}
-        self.check_configuration({**made_from, **settings, **extraction})
+        self.check_configuration({**inputs, **settings, **extraction})

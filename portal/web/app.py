@@ -77,7 +77,7 @@ def create_app(settings: Settings) -> FastAPI:
         if not request.url.path.startswith("/static/"):
             response.headers.setdefault("Cache-Control", "no-store")
         route = getattr(request.scope.get("route"), "path", "other")
-        portal.answers.labels(route, str(response.status_code)).inc()
+        portal.responses.labels(route, str(response.status_code)).inc()
         return response
 
     for kind in (HTTPException, RequestValidationError, ClientDisconnect, NotTakenError, *UNAVAILABLE, Exception):

@@ -1,7 +1,7 @@
-"""The state of a running server: the challenge, the database, limits, how documents arrive, and who sends them.
+"""The state of a running server: the challenge, the database, limits, validation and authentication.
 
-Programs send the token of their team, and cookies open nothing for them. Browsers keep the token as a cookie, which no
-script and no other site can read or use. Nobody can guess a token, so wrong ones are not counted.
+Programs send the token of their team in the header Authorization; their cookies are ignored. Browsers send the token as
+a cookie, which no script and no other site can read or use. Tokens cannot be guessed, so wrong tokens are not counted.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ MAX_WAIT_SECONDS = 60.0
 
 
 class Portal:
-    """The state of a running server. It creates the tables, and records what scores are computed from.
+    """The state of a running server. It creates the tables, and records the bases of scores.
 
     Args:
         settings: The organiser's settings.
@@ -55,15 +55,15 @@ class Portal:
         with self.database.writing() as session:
             self.held_back = record_bases(session, self.documents.bases)
 
-        # One document at a time, so that a large one delays pages little.
+        # Documents are validated one at a time, so that large ones delay pages little.
         self._validating = asyncio.Lock()
         self.registry = CollectorRegistry()
-        self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
+        self.responses = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._documents_per_minute = RateLimitItemPerMinute(settings.documents_per_minute)
 
     def find_state(self, session: Session) -> Literal["over", "closed", "ahead", "open"]:
-        """Return whether submissions are accepted, and if not, why: by the dates, or by the organisers."""
+        """Return the state: over (the deadline), closed (by the organisers), ahead (of the opening) or open."""
         now = datetime.now(UTC)
         if self.challenge.is_over(now):
             return "over"
@@ -72,9 +72,9 @@ class Portal:
         return "ahead" if self.challenge.is_ahead(now) else "open"
 
     def address(self, request: Request) -> str:
-        """Return the address of the portal in browsers, without a slash at its end."""
+        """Return the base URL of the portal in browsers, without a trailing slash."""
         address = (self.settings.url or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/")
-        # Browsers leave out the scheme's own port (RFC 6454).
+        # Browsers leave out the default port of the scheme (RFC 6454).
         return re.sub(r"^(http://.*):80$|^(https://.*):443$", r"\1\2", address)
 
     async def submit(self, team: TeamRow, track: Track, content: bytes) -> Receipt:
@@ -87,8 +87,8 @@ class Portal:
         # The time before the validation counts: waiting for other documents must not make a submission late.
         now, per_day = datetime.now(UTC), int(self.settings.bytes_per_day)
         problems = await self.check(team, track, content)
-        place = (self.database, self.documents, team.id, track, content)
-        return await run_in_threadpool(store_submission, *place, problems, per_day, now)
+        arguments = (self.database, self.documents, team.id, track, content)
+        return await run_in_threadpool(store_submission, *arguments, problems, per_day, now)
 
     async def check(self, team: TeamRow, track: Track, content: bytes) -> list[Problem]:
         """Return the problems of a document without submitting it.
@@ -109,7 +109,7 @@ class Portal:
 
 
 def find_portal(request: Request) -> Portal:
-    """Return the portal of a request."""
+    """Return the portal that serves a request."""
     portal: Portal = request.app.state.portal
     return portal
 
@@ -118,7 +118,7 @@ PortalDependency = Annotated[Portal, Depends(find_portal)]
 
 
 def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
-    """Return the team of a page's cookie or of a program's token; None without a valid one."""
+    """Return the team by the cookie (pages) or the header Authorization (programs); None without a valid token."""
     token = request.cookies.get(COOKIE, "")
     if request.url.path.startswith(PROGRAM_PATHS):
         scheme, _, sent = request.headers.get("authorization", "").partition(" ")

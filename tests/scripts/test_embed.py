@@ -84,7 +84,7 @@ def test_features_are_those_of_python_in_the_order_of_the_pictures(
     suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Two pictures in a row group.
-    monkeypatch.setattr(feature_files, "CHUNK", 2 * 4 * 1280)
+    monkeypatch.setattr(feature_files, "CHUNK_BYTES", 2 * 4 * 1280)
     path = tmp_path / f"some/out{suffix}"
     for dtype in ("float32", "float16"):
         run(f"--export={path}", f"--dtype={dtype}", "--overwrite")

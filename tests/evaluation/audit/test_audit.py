@@ -97,7 +97,7 @@ def test_metrics_and_baselines_rank_and_models_are_left_out(
 
 @pytest.mark.slow
 def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "MOST_LEFT_OUT", 30_000)
+    monkeypatch.setattr(command, "MAX_SCORES", 30_000)
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
     write_table(tmp_path / "table.csv", make_table(np.empty((0, 20_000, 2)), performances))
     document = run(tmp_path / "table.csv", tmp_path / "out")
