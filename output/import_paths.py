@@ -7,8 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
-# The suite's own files and folders; beside them, in a checkout, a user may have others.
-OWN = frozenset(
+# Names of the files and folders of the suite; a checkout may have others of the user's beside them.
+NAMES = frozenset(
     {
         "__init__",
         "__main__",
@@ -40,7 +40,7 @@ class _OwnFolder(FileFinder):
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
         """Find a module; None for a file of the suite by any other name than `headstart.…`."""
-        hidden = not fullname.startswith("headstart.") and (Path(self.path) != ROOT or fullname in OWN)
+        hidden = not fullname.startswith("headstart.") and (Path(self.path) != ROOT or fullname in NAMES)
         return None if hidden else super().find_spec(fullname)
 
 
@@ -67,8 +67,8 @@ def _find_own_folder(path: str) -> _OwnFolder:
 
 
 def _is_own(path: str) -> bool:
-    resolved = Path(path).resolve()
-    return resolved == ROOT or (resolved.is_relative_to(ROOT) and Path(resolved.relative_to(ROOT).parts[0]).stem in OWN)
+    target = Path(path).resolve()
+    return target == ROOT or (target.is_relative_to(ROOT) and Path(target.relative_to(ROOT).parts[0]).stem in NAMES)
 
 
 # The working folder that was added to the import path.

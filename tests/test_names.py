@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import headstart
-from headstart.output.import_paths import OWN
+from headstart.output.import_paths import NAMES
 
 ROOT = Path(headstart.__file__).parent
 MINE = """mine = True
@@ -44,7 +44,7 @@ def colliding(tmp_path: Path) -> Path:
     """Write a folder of files that have the suite's names, and one with an installed package of such a name."""
     folder = tmp_path / "mine"
     (folder / "modules").mkdir(parents=True)
-    for name in OWN - {"__init__", "__main__", "evaluate", "modules", "tests"}:
+    for name in NAMES - {"__init__", "__main__", "evaluate", "modules", "tests"}:
         (folder / f"{name}.py").write_text(MINE)
     (folder / "modules" / "__init__.py").touch()
     (folder / "modules" / "net.py").write_text(MINE)

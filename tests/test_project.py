@@ -12,7 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 
 import headstart
-from headstart.output.import_paths import OWN
+from headstart.output.import_paths import NAMES
 from headstart.tests.material.root import ROOT, load_file, require_checkout
 
 require_checkout()
@@ -33,7 +33,7 @@ def test_every_folder_of_code_is_a_package_of_the_wheel() -> None:
 def test_names_of_the_top_level_are_the_suites_own() -> None:
     folders = {path.parent.name for path in ROOT.glob("*/*.py")} | {"tests"}
     files = {path.stem for path in ROOT.glob("*.py")}
-    assert {name for name in folders | files if not name.startswith(".")} - NO_CODE == OWN
+    assert {name for name in folders | files if not name.startswith(".")} - NO_CODE == NAMES
 
 
 def test_oldest_versions_are_the_bounds_of_the_project() -> None:

@@ -11,11 +11,11 @@ from packaging.requirements import Requirement
 import headstart
 from headstart.evaluation.challenge_bundle.material import fill, write_zip
 from headstart.output.errors import UserError
-from headstart.output.import_paths import OWN, ROOT
+from headstart.output.import_paths import NAMES, ROOT
 
 WHEEL = f"headstart-{headstart.__version__}-py3-none-any.whl"
 # What of a checkout is installed, without the endings.
-INSTALLED = (OWN - {"benchmarks", "tests"}) | {"configs", "py"}
+INSTALLED = (NAMES - {"benchmarks", "tests"}) | {"configs", "py"}
 TAGS = b"Wheel-Version: 1.0\nGenerator: headstart\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
