@@ -28,7 +28,7 @@ from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.datamodules.photos.public_archives import AntsAndBees, CatsAndDogs
-from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, leave_data_sets_out, share_held
+from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, empirical_coverage, leave_data_sets_out
 from headstart.metrics.forecast.forecaster import LEVELS, known_cases
 from headstart.metrics.forecast.known_curves import CURVE, ORDERING, SHIPPED, read_curves, write_curves
 from headstart.modules.arithmetic import deterministic
@@ -215,7 +215,7 @@ def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), cover
     write_curves(curves, Path(output))
 
     judged = judged_cases(leave_data_sets_out(known_cases(curves)))
-    shares = {str(level): round(share_held(judged, level), 3) for level in LEVELS}
+    shares = {str(level): round(empirical_coverage(judged, level), 3) for level in LEVELS}
     Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
 
 

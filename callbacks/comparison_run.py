@@ -21,9 +21,9 @@ from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.modules.comparison import Comparison
 from headstart.modules.method_contract import BASELINE
-from headstart.modules.provenance import code_of, describe_method, describe_own_class, doubts_about, is_users
+from headstart.modules.provenance import code_of, describe_method, describe_subclass, doubts_about, has_user_code
 from headstart.modules.run_key import RunKey
-from headstart.modules.running_code import own_modules
+from headstart.modules.running_code import user_modules
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
@@ -148,7 +148,7 @@ class ComparisonRun(LedgerOptions):
         """
         model = load_yaml(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
-        self.methods, self.loaded = comparison.names, own_modules().keys()
+        self.methods, self.loaded = comparison.names, user_modules().keys()
 
         # As soon as there is a LightningModule, callbacks of the user's own act on LightningModules alone.
         self.callbacks = {} if comparison.own else dict(described)
@@ -160,7 +160,7 @@ class ComparisonRun(LedgerOptions):
             trained = {"trainer": training} if is_module and training else {}
             self.described.append({**describe_method(method, arguments, max_samples), **trained})
             self.code.append(code_of(method, arguments))
-            self.own.append(is_users(method, arguments) or (bool(callbacks) and is_acted_on))
+            self.own.append(has_user_code(method, arguments) or (bool(callbacks) and is_acted_on))
             self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_acted_on)])
 
     @contextmanager
@@ -219,7 +219,7 @@ class ComparisonRun(LedgerOptions):
     def _describe_stream(self) -> dict[str, Any]:
         """Return the stream's part of the keys: what is fed, and how it is evaluated."""
         kind, options = type(self.stream), load_yaml(self.folder.config)["data"]
-        custom_stream = describe_own_class(kind, options)
+        custom_stream = describe_subclass(kind, options)
         if custom_stream:
             self.own, doubts = [True] * len(self.own), doubts_about(kind, options)
             self.doubts = [[*dict.fromkeys([*each, *doubts])] for each in self.doubts]

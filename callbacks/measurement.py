@@ -1,4 +1,4 @@
-"""Measure the traces of a comparison that the ledger lacks."""
+"""Measure those traces of a comparison that are missing in the ledger."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -26,41 +26,41 @@ from headstart.store.ledger_file import COMPARISON, LedgerError
 
 
 def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
-    """Measure the missing traces of a comparison, and write its files however that ends.
+    """Measure the missing traces of a comparison, and write its files even after an error.
 
     Args:
         trainer: The trainer, with the criterion among its callbacks.
         comparison: The methods.
         stream: The data.
-        run: The run, which is prepared.
+        run: The prepared run.
 
     Raises:
         UserError: The ledger cannot be used.
         KeyboardInterrupt: The run was interrupted.
         Terminated: It was terminated.
     """
-    # Lightning sets up the data in `fit`; here the data decides which traces are missing, if any.
+    # Lightning would set up the data in `fit`, but the data determines which traces are missing.
     stream.trainer = trainer
     stream.prepare_data()
     stream.setup("fit")
     criterion = run.criterion
     with run.opened(stream, comparison):
-        described = {**load_yaml(run.folder.config), "run": _describe(run)}
-        # Loggers that have this run already log nothing again.
+        hyperparameters = {**load_yaml(run.folder.config), "run": _describe(run)}
+        # Loggers that already have this run are removed, so that they do not log it twice.
         trainer.loggers = [
-            each
-            for each in trainer.loggers
-            if not (each.is_published(described) if isinstance(each, DashboardLogger) else run.is_repeated)
+            logger
+            for logger in trainer.loggers
+            if not (logger.is_published(hyperparameters) if isinstance(logger, DashboardLogger) else run.is_repeated)
         ]
         if run.traces.missing.any():
             keys = [key for keys in run.traces.keys for key in keys]
             record_run(run.traces.ledger, COMPARISON, run.folder.config, keys)
         for logger in trainer.loggers:
-            logger.log_hyperparams(described)
+            logger.log_hyperparams(hyperparameters)
         try:
             _measure_missing(trainer, comparison, stream, run)
         except (KeyboardInterrupt, Terminated) as stop:
-            # Lightning does not see a signal that comes while this waits for another process.
+            # Lightning misses a signal that arrives while this process waits for another one.
             criterion.cut_off_because = CUT_OFF[type(stop)]
             raise
         except (LedgerError, UserError) as error:
@@ -72,38 +72,41 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
 
 
 def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
-    """Measure as many orderings at once as memory allows: first those that no other process measures."""
+    """Measure missing traces in passes of as many orderings as fit into memory.
+
+    Traces that no other process measures come first.
+    """
     traces, criterion = run.traces, run.criterion
     for claimed in claim_missing(lambda: bool(traces.missing.any()) and not criterion.cut_off_because, traces.claim):
-        together = int(traces.missing[~comparison.is_own].any(1).sum())
-        fitting = comparison.orderings_at_once(stream.start(), max(1, together))
-        most = min(fitting, stream.orderings_at_once or fitting) if together else 1
+        methods = int(traces.missing[~comparison.is_lightning_module].any(1).sum())
+        fitting = comparison.orderings_at_once(stream.start(), max(1, methods))
+        limit = min(fitting, stream.orderings_at_once or fitting) if methods else 1
         in_pass = claimed.copy()
-        in_pass[:, np.flatnonzero(claimed.any(0))[most:]] = False
+        in_pass[:, np.flatnonzero(claimed.any(0))[limit:]] = False
         traces.release(claimed & ~in_pass)
 
         measure_pass(trainer, comparison, stream, run, in_pass)
 
 
 def measure_pass(
-    trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, chosen: NDArray[np.bool_]
+    trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, selected: NDArray[np.bool_]
 ) -> None:
-    """Measure traces: of the methods side by side, then of each LightningModule in each ordering.
+    """Measure the traces of all methods side by side, then those of the LightningModules one at a time.
 
     Args:
         trainer: The trainer, with the criterion among its callbacks.
         comparison: The methods.
         stream: The data, set up.
         run: The run, whose criterion follows the traces.
-        chosen: The traces, `[methods, orderings]`.
+        selected: Whether to measure each trace, `[methods, orderings]`.
     """
-    criterion, is_own = run.criterion, comparison.is_own[:, None]
-    if (together := chosen & ~is_own).any():
+    criterion, trained_alone = run.criterion, comparison.is_lightning_module[:, None]
+    if (together := selected & ~trained_alone).any():
         criterion.traces.begin(together)
-        comparison.chosen = together
+        comparison.selected = together
         fit_pass(trainer, comparison, stream)
 
-    alone = np.argwhere((chosen & is_own).T).tolist()
+    alone = np.argwhere((selected & trained_alone).T).tolist()
     is_shown = trainer.progress_bar_callback is not None and alone
     with Progress("training", len(alone), "LightningModules") if is_shown else nullcontext() as progress:
         for ordering, method in alone:
@@ -115,7 +118,7 @@ def measure_pass(
 
 
 def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> None:
-    """Feed a comparison in one of several passes.
+    """Fit a comparison in one of several passes.
 
     Args:
         trainer: The trainer.
@@ -123,19 +126,19 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
         stream: The data.
 
     Raises:
-        KeyboardInterrupt: It was interrupted.
-        Terminated: It was terminated.
+        KeyboardInterrupt: The pass was interrupted.
+        Terminated: The pass was terminated.
     """
-    # A trainer that has fitted once would do nothing.
+    # Without a reset, a trainer that has completed its epochs would not fit again.
     trainer.fit_loop.epoch_progress.reset()
     trainer.should_stop = False
-    continue_timers([each for each in trainer.callbacks if isinstance(each, Timer)])  # type: ignore[attr-defined]
+    continue_timers([callback for callback in trainer.callbacks if isinstance(callback, Timer)])  # type: ignore[attr-defined]
     with raising_signals(trainer):
         trainer.fit(comparison, datamodule=stream)
 
 
 def _describe(run: ComparisonRun) -> dict[str, Any]:
-    """Return what a reader of the loggers' configuration should know of a run, besides its options."""
+    """Return the facts about a run that loggers show besides its options."""
     facts = {**run.stream.describe(), **run.keys[0].describe()["stream"]}
     names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device", "threads")
     return {

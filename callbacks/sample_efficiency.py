@@ -148,7 +148,7 @@ class SampleEfficiency(Callback):
         wanted = next_evaluation(self._known(method), self.traces.grid.required, self.consecutive)
         return None if wanted is None or wanted > self.now else wanted
 
-    def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
+    def record(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
         """Add the counts of an evaluation that `wanted` returned.
 
         Args:

@@ -25,15 +25,15 @@ from headstart.output.files import replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
-# A safetensors file starts with the length of its header in this many bytes, and pads the header to a multiple of them.
-LENGTH = 8
+# The first 8 bytes of a safetensors file are the length of its header, which is padded to a multiple of 8 bytes.
+PREFIX = 8
 
 
 def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
-    """Return the content of the file of weights, safetensors in half precision wherever its range suffices.
+    """Return the content of a safetensors file of weights; tensors are in half precision unless that would overflow.
 
     Args:
-        network: The network; its integer buffers, which count batches, are left out.
+        network: The network. Its integer buffers, such as `num_batches_tracked`, are left out.
         metadata: Metadata of the file.
     """
     state = {}
@@ -43,12 +43,12 @@ def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
             state[name] = (half if half.isfinite().all() else tensor.detach().cpu()).contiguous()
 
     content = save(state)
-    length = int.from_bytes(content[:LENGTH], "little")
+    length = int.from_bytes(content[:PREFIX], "little")
     # The library writes metadata in random order, so files of the same model would differ.
-    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(content[LENGTH : LENGTH + length])}
+    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(content[PREFIX : PREFIX + length])}
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % LENGTH)
-    return len(text).to_bytes(LENGTH, "little") + text + content[LENGTH + length :]
+    text += b" " * (-len(text) % PREFIX)
+    return len(text).to_bytes(PREFIX, "little") + text + content[PREFIX + length :]
 
 
 def describe_architecture(spec: NetworkSpec) -> str:
@@ -64,7 +64,7 @@ def describe_architecture(spec: NetworkSpec) -> str:
 def registry_entry(
     name: str, spec: NetworkSpec, preprocessing: Preprocessing, width: int, notes: str
 ) -> dict[str, Any]:
-    """Return the entry of a source model, in the form of the evaluation contract, but for its weights.
+    """Return the registry entry of a source model as the evaluation contract defines it, without its weights.
 
     Args:
         name: Name of the model.
@@ -88,10 +88,10 @@ def registry_entry(
 
 
 def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path) -> None:
-    """Add the entry of a source model to a registry in place of one of its name; a missing registry is created.
+    """Add the entry of a source model to a registry, or replace the entry of that name.
 
     Args:
-        registry: The registry's file. Other processes may add to it at the same time.
+        registry: The registry's file; created if missing. Other processes may add to it at the same time.
         entry: The entry, without its weights.
         weights: The file of weights.
 
@@ -100,7 +100,7 @@ def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path) -> None:
     """
     with explain_write_errors(f"results.registry: {str(registry)!r}", "choose another"):
         registry.parent.mkdir(parents=True, exist_ok=True)
-        # A registry in the run's own folder is the run's alone.
+        # No other process writes to a registry in the folder of the run.
         with nullcontext() if registry.parent == weights.parent else FileLock(f"{registry}.lock"):
             others = other_entries(registry, str(entry["model_name"]), weights, overwrite=True)
             added = {**entry, "weights": _relative_path(weights, registry)}
@@ -119,13 +119,13 @@ def require_name(name: str) -> None:
 
 
 def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> Sequence[Mapping[str, Any]]:
-    """Return the entries of other models in a registry, as they are written; none if the file is missing.
+    """Return the unparsed entries of all other models in a registry; none if the file is missing.
 
     Args:
         registry: The registry's file.
         name: Name of the model.
         weights: Its file of weights.
-        overwrite: Whether an entry of the same name may name other weights.
+        overwrite: Whether an entry of the same name may have other weights.
 
     Raises:
         UserError: The file cannot be read, or has another model of that name.
@@ -140,7 +140,7 @@ def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> 
         )
     document = json.loads(registry.read_text(encoding="utf-8"))
     models = document if isinstance(document, list) else document["models"]
-    return [entry for entry in models if entry["model_name"] != name]
+    return [model for model in models if model["model_name"] != name]
 
 
 def _relative_path(weights: Path, registry: Path) -> str:

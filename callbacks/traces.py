@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, samples_to_criterion
-from headstart.modules.running_code import own_modules
+from headstart.modules.running_code import user_modules
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import RunLedger
 
@@ -260,7 +260,7 @@ class Traces:
     def finish(self) -> None:
         """Store the traces of a pass that has ended, all or none."""
         finished = {self.keys[m][k]: self.trace(m, k) for m, k in np.argwhere(self._passed).tolist()}
-        imported = sorted(own_modules().keys() - self._loaded) if self._own else []
+        imported = sorted(user_modules().keys() - self._loaded) if self._own else []
         if imported:
             # Edits of these modules would not change the keys.
             self.imported, self._unstored = imported, self._unstored | self._own

@@ -1,4 +1,4 @@
-"""Tasks on a Ray cluster, by Ray Core alone."""
+"""Run tasks on a Ray cluster, with Ray Core only."""
 
 import os
 import signal
@@ -17,14 +17,14 @@ from headstart.output.errors import UserError, explain_write_errors, reason_of
 from headstart.output.printable import say
 from headstart.output.processors import processors
 
-# More submitted tasks than most clusters have room for show its autoscaler what is needed.
-SUBMITTED = 250
+# Limit of submitted tasks. It is more than most clusters have room for, so that their autoscalers see the demand.
+MAX_SUBMITTED = 250
 SECONDS_TO_WAIT = 1.0
 SECONDS_TO_CONNECT = 10.0
 
 
 class RayCluster:
-    """Runs as many tasks at once as a cluster has room for. Its machines may share no disk with the command.
+    """Runs as many tasks at once as a cluster has room for. Its machines need not share a disk with the command.
 
     Args:
         address: The cluster's address, or `auto` for the one that runs on this machine.
@@ -45,10 +45,10 @@ class RayCluster:
         cpus, memory = needs.cpus or 1, None if needs.memory is None else int(needs.memory * 1e9)
         _warn_of_no_room(ray.nodes(), {"CPU": cpus, "GPU": needs.gpus, "memory": memory or 0})
 
-        # Files that Ray brings lie where a task starts.
+        # Ray copies `working_dir` to the folder in which it starts a task.
         self.folder = "." if "working_dir" in needs.environment else str(Path.cwd())
         self.cpus, self.gpus, self.shared = cpus, needs.gpus, ray.put(shared)
-        # A task that died is started again by the command, which reports it.
+        # The command restarts a task that died, and reports it, so Ray does not retry.
         self.remote = ray.remote(num_cpus=cpus, num_gpus=needs.gpus, memory=memory, max_retries=0)(_perform)
         self.running: dict[Any, tuple[Task, Path | None]] = {}
 
@@ -61,21 +61,21 @@ class RayCluster:
             ) from error
 
         _require_reachable(address)
-        # Ray replaces the command's handler by its own.
+        # `ray.init` replaces the command's handler of SIGTERM.
         on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
             self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
             raise UserError(
-                f"ray: no cluster takes this process at {address!r} ({reason_of(error)}); ray start --head starts one "
-                "here, and a running one wants its version of Ray, and its token as RAY_AUTH_TOKEN if it has one"
+                f"ray: cannot join a cluster at {address!r} ({reason_of(error)}); ray start --head starts one here; a "
+                "running one requires its version of Ray, and its token, if it has one, as RAY_AUTH_TOKEN"
             ) from error
         finally:
             signal.signal(signal.SIGTERM, on_sigterm)
 
     def has_room(self) -> bool:
         """Return whether another task can be submitted."""
-        return len(self.running) < SUBMITTED
+        return len(self.running) < MAX_SUBMITTED
 
     def start(self, task: Task, log: Path | None) -> None:
         """Submit a task, which waits until the cluster has room for it."""
@@ -83,7 +83,7 @@ class RayCluster:
         self.running[reference] = task, log
 
     def wait(self) -> list[Outcome]:
-        """Wait until a task ends, or for a second."""
+        """Wait until a task ends, for at most a second; return the outcomes of tasks that ended."""
         try:
             ended, _ = self.ray.wait(list(self.running), timeout=SECONDS_TO_WAIT)
         except self.ray.exceptions.RayError as error:
@@ -106,12 +106,12 @@ class RayCluster:
         return replace(outcome, task=task)
 
     def close(self) -> None:
-        """Leave the cluster, which ends everything that still runs for this command."""
+        """Disconnect from the cluster, which stops all tasks of this command."""
         self.ray.shutdown()
 
 
 def _require_reachable(address: str) -> None:
-    """Raise a UserError at once where Ray would wait for minutes."""
+    """Raise a UserError if nothing listens at an address; Ray would wait for minutes."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
@@ -127,18 +127,18 @@ def _require_reachable(address: str) -> None:
 
 
 def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, float]) -> None:
-    """Warn if no machine has what a task needs, because Ray waits for one in silence."""
+    """Warn if no machine has the resources of a task; Ray waits for one without a message."""
     machines = [node["Resources"] for node in nodes if node["Alive"]]
     if not any(all(machine.get(kind, 0) >= needed for kind, needed in needs.items()) for machine in machines):
         listed = ", ".join(f"{needed:g} {kind}" for kind, needed in needs.items() if needed)
         say(f"warning: no machine of the cluster has {listed}; tasks wait until one joins it", sys.stderr)
 
 
-# `shared` is whatever tasks share.
+# `shared` may be of any type.
 def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int, gpus: float) -> tuple[Outcome, bytes]:  # noqa: ANN401
-    """Perform a task on a machine of the cluster; return how it ended, and what it printed."""
+    """Perform a task on a machine of the cluster; return its outcome and what it printed."""
     if not gpus:
-        # Ray would show all of them.
+        # Ray would leave all GPUs visible.
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if not Path(folder).is_dir():
         error = f"ray: the working folder {folder!r} is not on {socket.gethostname()}; put the same files there"

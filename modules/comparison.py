@@ -71,10 +71,10 @@ class Comparison(LightningModule):
     Attributes:
         names: Names of the methods, the baseline first.
         own: The LightningModules, by name.
-        is_own: Whether each is one of them, `[methods]`.
+        is_lightning_module: Whether a method is a LightningModule, `[methods]`.
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
         counts_classes: Whether the correct predictions of each class are counted as well.
-        chosen: Which orderings each method is fed, `[methods, orderings]`; all by default.
+        selected: Which orderings each method is fed, `[methods, orderings]`; all by default.
         chooser: Requests the evaluations that are made; by default, every one is.
         samples_seen: Samples that each ordering has fed so far.
         samples_validated: Validation samples of the present evaluation.
@@ -97,11 +97,11 @@ class Comparison(LightningModule):
                     self.own[name] = OwnModule(method)
 
         self.names = [BASELINE, *custom]
-        self.is_own = np.array([name in self.own for name in self.names])
+        self.is_lightning_module = np.array([name in self.own for name in self.names])
         self._states = {name: MethodState(method) for name, method in self.methods.items()}  # type: ignore[arg-type]
         self.active_orderings: dict[str, Tensor | slice] = {}
         self.counts_classes = False
-        self.chosen: NDArray[np.bool_] | None = None
+        self.selected: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
         self.chooser: Chooser | None = None
@@ -142,8 +142,8 @@ class Comparison(LightningModule):
         """Begin every method that is fed, from the same start."""
         self.stream: Stream = self.trainer.datamodule  # type: ignore[attr-defined]
         numbers = np.array(self.stream.orderings)
-        is_chosen = np.ones((len(self.names), len(numbers)), dtype=bool) if self.chosen is None else self.chosen
-        is_fed = is_chosen.any(0)
+        is_selected = np.ones((len(self.names), len(numbers)), dtype=bool) if self.selected is None else self.selected
+        is_fed = is_selected.any(0)
         self.stream.feed(numbers[is_fed].tolist())
         start = self.stream.start()
 
@@ -155,7 +155,7 @@ class Comparison(LightningModule):
         for name, state in self._states.items():
             # Methods that are not fed keep nothing of an earlier pass.
             state.reset(start)
-            of_method = is_chosen[self.names.index(name)]
+            of_method = is_selected[self.names.index(name)]
             if of_method.any():
                 self._begin(name, replace(start, ordering_numbers=numbers[of_method].tolist()))
                 positions = np.flatnonzero(of_method[is_fed])

@@ -1,4 +1,4 @@
-"""Lazy evaluation of one method: the requested evaluations, those of the past on copies of the method."""
+"""Lazy evaluation of one method: only requested evaluations are made, past ones on copies of the method."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -17,23 +17,23 @@ from headstart.modules.method import Method
 from headstart.modules.method_state import MethodState
 from headstart.output.errors import UserError
 
-# The validation set, again and again: inputs and labels.
+# The inputs and labels of the validation set, which can be iterated over several times.
 Chunks = Iterable[tuple[Tensor, Tensor]]
 # Evaluates a method, or a copy of it, as `count_predictions` does.
 Count = Callable[[Method, Chunks], Tensor]
 
 
 class Chooser(Protocol):
-    """Chooses the evaluations of a comparison that are made, where not all are."""
+    """Chooses which evaluations of a comparison are made, if not all of them are."""
 
     @property
     def now(self) -> int | None:
         """Number of the present evaluation; None where it is not part of the protocol."""
 
     def wanted(self, method: int) -> int | None:
-        """Return the number of the next evaluation of a method; None where it has to learn more."""
+        """Return the number of the next evaluation to make of a method; None if it has to learn more first."""
 
-    def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
+    def record(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
         """Record the counts of an evaluation of a method, `[orderings]`."""
 
     def needed(self, method: int) -> list[int]:
@@ -41,7 +41,7 @@ class Chooser(Protocol):
 
 
 class LazyEvaluation:
-    """Makes the requested evaluations of one method in one pass, and copies it where it may be evaluated later.
+    """Makes the requested evaluations of one method in one pass, and copies it for those that may be requested later.
 
     Args:
         method: Index of the method.
@@ -50,7 +50,7 @@ class LazyEvaluation:
         count: Evaluates the method or a copy.
 
     Attributes:
-        past: Copies of the method by the numbers of the evaluations that may still be requested.
+        past: Copies of the method for evaluations that may still be requested, by number.
     """
 
     def __init__(self, method: int, state: MethodState, chooser: Chooser, count: Count) -> None:
@@ -66,12 +66,12 @@ class LazyEvaluation:
             chunks: The validation set.
 
         Raises:
-            UserError: The method holds something that cannot be copied, or its copy cannot be evaluated.
+            UserError: An attribute of the method cannot be copied, or a copy cannot be evaluated.
         """
         while (evaluation := self.chooser.wanted(self.method)) is not None:
             present = evaluation == now
             counted = self._count(self.state.method, chunks) if present else self._count_past(evaluation, chunks)
-            self.chooser.take(self.method, evaluation, *counted.cpu().numpy())
+            self.chooser.record(self.method, evaluation, *counted.cpu().numpy())
 
         needed = self.chooser.needed(self.method)
         self.past = {number: method for number, method in self.past.items() if number in needed}
@@ -92,34 +92,35 @@ class LazyEvaluation:
 
 
 def copy_of(state: MethodState) -> Method:
-    """Return a deep copy of a method, which shares its start and its optimisers.
+    """Return a deep copy of a method that shares the start and the optimisers of the original.
 
     Args:
         state: The method, with its optimisers.
 
     Raises:
-        UserError: The method holds something that cannot be copied, such as a function that refers to it, or memory
+        UserError: An attribute of the method, such as a function that refers to the method, cannot be copied, or memory
             does not suffice.
     """
     method = state.method
-    # Weak dictionaries only save time.
+    # Weak dictionaries are caches, which copies may share.
     values = [value for part in method.modules() for value in vars(part).values()]
     weak = [value for value in values if isinstance(value, WeakTensorKeyDictionary)]
-    # Such as functions from the constructor, which may refer to anything; methods of its own refer to the copy.
+    # Attributes outside of the state are shared: functions from the constructor, for example, may refer to anything.
+    # Bound methods are copied, so that they refer to the copy.
     in_state = state.attributes()
     others = [value for name, value in vars(method).items() if name not in in_state]
     others = [value for value in others if not isinstance(value, MethodType)]
     shared = [method.start, *vars(method.start).values(), *state.optimizers, *weak, *others]
     subject = f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,"
     try:
-        # A tensor that is made in inference mode could not be changed.
+        # Training could not change tensors that were created in inference mode.
         with (
             explain_memory_errors(subject, "give every, or a smaller network"),
             torch.inference_mode(False),
             torch.no_grad(),
         ):
-            _require_no_closures(method, {id(each): each for each in shared})
-            return deepcopy(method, {id(each): each for each in shared})
+            _require_no_closures(method, {id(value): value for value in shared})
+            return deepcopy(method, {id(value): value for value in shared})
     except UserError:
         raise
     # A class of the user's may raise any error.
@@ -135,7 +136,7 @@ def _require_no_closures(method: Method, shared: dict[int, object]) -> None:
 
     Args:
         method: The method.
-        shared: What a copy shares with the method, by identity.
+        shared: Objects that a copy shares with the method, by `id`.
     """
     for part in method.modules():
         for value in tree_leaves(vars(part)):
@@ -151,7 +152,7 @@ def _closes_over_state(function: FunctionType, shared: dict[int, object]) -> boo
     for cell in function.__closure__ or ():
         value = cell.cell_contents
         inner = isinstance(value, FunctionType) and value is not function and _closes_over_state(value, shared)
-        # What cannot change is its own copy.
+        # `deepcopy` returns an immutable value itself.
         if inner or deepcopy(value, dict(shared)) is not value:
             return True
     return False

@@ -1,4 +1,4 @@
-"""What a key has of a method or another object: its class, hyperparameters, and the files and code that it reaches."""
+"""The description of a method or another object in a key: its class, hyperparameters, files and code."""
 
 import hashlib
 import inspect
@@ -20,17 +20,17 @@ from headstart.modules.running_code import (
     SUITE,
     doubts,
     installed_packages,
-    is_own,
-    names_own,
-    own_modules,
+    is_user_code,
+    is_user_path,
     prompt_doubts,
     suite_digest,
     suite_doubts,
+    user_modules,
 )
 from headstart.output.errors import prefix_errors
 from headstart.output.files import digest_file
 
-# Installed packages that can touch a count, by the names of their modules; those that are not installed do not count.
+# Packages that can affect counts of correct predictions, by the names of their modules; not all need be installed.
 PACKAGES = {
     "PIL": "pillow",
     "lightning": "lightning",
@@ -43,38 +43,38 @@ PACKAGES = {
     "torch": "torch",
     "torchvision": "torchvision",
 }
-# Modules of the suite's methods, none of which depends on the sample limit.
+# Beginning of the modules of the suite's methods, none of which depends on the sample limit.
 SHIPPED = "headstart.modules.methods."
-# In place of digests of code that is not known.
+# Name of an entry that stands for the digests of code that cannot be read.
 UNKNOWN = "unknown code"
-# The path of a module, or of something in one.
+# The path of a module, or of an object in one.
 DOTTED = re.compile(r"[^\W\d]\w*([.:][^\W\d]\w*)*")
 
 
-def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
+def describe(obj: object, options: Mapping[str, Any]) -> dict[str, Any]:
     """Describe an object by its class, its options, and what they name.
 
     Args:
-        one: The object, or its class.
+        obj: The object, or its class.
         options: Its options. `class_path` is a class or a function that returns it; `init_args` are the resolved
             arguments with defaults; `dict_kwargs` are those that its signature does not name.
 
     Returns:
         `class`, its path; `function`, the path of the function that returned it, if any; `hyperparameters`, where
-        values without a form in JSON are text. Where there are any, also `variables` of the environment and `files`
-        by their digests, and `installed`, the digest of all installed packages if it may depend on any of them.
+        values that JSON cannot represent are strings. Where there are any, also `variables` of the environment and
+        `files` by their digests, and `installed`, the digest of all installed packages if it may depend on any of them.
 
     Raises:
         UserError: A declared file cannot be read.
     """
-    kind, path = _kind(one), options.get("class_path", "")
+    kind, path = _kind(obj), options.get("class_path", "")
     made_by = pkgutil.resolve_name(path) if path else kind
     hyperparameters = _hyperparameters(options)
     texts = sorted(set(_texts(hyperparameters)))
 
     files = {text: digest_file(Path(text).expanduser()) for text in texts if _is_file(text)}
     variables = dict[str, str | None]()
-    for declaring in (one, *filter(None, map(_resolve, (path, *texts)))):
+    for declaring in (obj, *filter(None, map(_resolve, (path, *texts)))):
         with prefix_errors(f"{_kind(declaring).__name__}.reads_files"):
             files |= {file: digest_file(Path(file).expanduser()) for file in _declared(declaring, "reads_files")}
         variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
@@ -83,8 +83,8 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
         "class": f"{kind.__module__}.{kind.__qualname__}",
         **({} if inspect.isclass(made_by) else {"function": path}),
         "hyperparameters": hyperparameters,
-        # What such code imports is not known.
-        **({"installed": installed_packages()} if is_foreign(one, options) else {}),
+        # The imports of code outside of `PACKAGES` are not known.
+        **({"installed": installed_packages()} if is_foreign(obj, options) else {}),
         **({"variables": variables} if variables else {}),
         **({"files": files} if files else {}),
     }
@@ -96,64 +96,64 @@ def describe_method(method: object, options: Mapping[str, Any], max_samples: int
     Args:
         method: The method, or a class of LightningModules.
         options: Its options, as for `describe`.
-        max_samples: The sample limit, which is None in the result where the class declares that it does not matter.
+        max_samples: The sample limit, which is None in the result if the class declares that it is independent of it.
     """
     kind = _kind(method)
-    # It is not inherited: a subclass may depend on the limit where its parents do not.
+    # `independent_of_limit` is not inherited: a subclass may depend on the limit although its parents do not.
     is_independent = vars(kind).get("independent_of_limit", kind.__module__.startswith(SHIPPED))
     return {**describe(method, options), "max_samples": None if is_independent else max_samples}
 
 
-def code_of(one: object, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the code that can touch an object: a digest of the suite, and all own modules where it is the user's own.
+def code_of(obj: object, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of the code that can affect an object: of the suite and, if it has user code, of all user modules.
 
     Args:
-        one: The object, or its class.
+        obj: The object, or its class.
         options: Its options, as for `describe`.
     """
-    return {SUITE: suite_digest(), **(own_modules() if is_users(one, options) else {})}
+    return {SUITE: suite_digest(), **(user_modules() if has_user_code(obj, options) else {})}
 
 
-def is_users(one: object, options: Mapping[str, Any]) -> bool:
-    """Return whether the class of an object, or something that its options name, is the user's own.
+def has_user_code(obj: object, options: Mapping[str, Any]) -> bool:
+    """Return whether the class of an object, or something that its options name, is the user's code.
 
     Args:
-        one: The object, or its class.
+        obj: The object, or its class.
         options: Its options, as for `describe`.
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
-    return any(map(is_own, inspect.getmro(_kind(one)))) or any(map(names_own, filter(DOTTED.fullmatch, texts)))
+    return any(map(is_user_code, inspect.getmro(_kind(obj)))) or any(map(is_user_path, filter(DOTTED.fullmatch, texts)))
 
 
-def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
-    """Return why the code that made an object may be other code than its description has, so that it names no result.
+def doubts_about(obj: object, options: Mapping[str, Any]) -> list[str]:
+    """Return why other code may have run than an object's description has, which then identifies no result.
 
     Args:
-        one: The object, or its class.
+        obj: The object, or its class.
         options: Its options, as for `describe`.
     """
     texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
     named = [value for value in map(_resolve, texts) if callable(value)]
-    if not is_users(one, options):
+    if not has_user_code(obj, options):
         return suite_doubts()
-    return [*suite_doubts(), *doubts([*inspect.getmro(_kind(one)), *named]), *prompt_doubts()]
+    return [*suite_doubts(), *doubts([*inspect.getmro(_kind(obj)), *named]), *prompt_doubts()]
 
 
-def own_digests(objects: Iterable[object]) -> dict[str, str]:
-    """Return the digests of all own modules where one of some classes and functions is own; else nothing.
+def user_digests(objects: Iterable[object]) -> dict[str, str]:
+    """Return the digests of all user modules if any of some classes and functions is user code; nothing otherwise.
 
-    Where other code may run than the digests are of, they have an entry that no other call returns.
+    If the code that runs may differ from the digests, they have a random entry, which no other call returns.
 
     Args:
         objects: Classes and functions.
     """
-    users = [one for one in objects if is_own(one)]
+    users = [one for one in objects if is_user_code(one)]
     if not users:
         return {}
-    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(users) else {})}
+    return {**user_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(users) else {})}
 
 
-def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def describe_subclass(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
     """Describe a class that inherits from one of the suite by its code and by the options that it adds.
 
     Args:
@@ -161,30 +161,30 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
         options: Its options, as for `describe`.
 
     Returns:
-        The description; None of a class of the suite.
+        The description; None for a class of the suite.
     """
-    suites = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
-    if kind in suites:
+    suite_classes = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
+    if kind in suite_classes:
         return None
-    parameters = {name for parent in suites for name in inspect.signature(parent).parameters}
+    parameters = {name for parent in suite_classes for name in inspect.signature(parent).parameters}
     added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in parameters}
     options = {**options, "init_args": added}
     return {**describe(kind, options), "code": code_of(kind, options)}
 
 
-def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
+def is_foreign(obj: object, options: Mapping[str, Any]) -> bool:
     """Return whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
 
     Args:
-        one: The object, or its class.
+        obj: The object, or its class.
         options: Its options, as for `describe`.
     """
-    paths = (_kind(one).__module__, options.get("class_path", ""), *_texts(_hyperparameters(options)))
-    return is_users(one, options) or any(map(_is_of_other_package, paths))
+    paths = (_kind(obj).__module__, options.get("class_path", ""), *_texts(_hyperparameters(options)))
+    return has_user_code(obj, options) or any(map(_is_of_other_package, paths))
 
 
-def _kind(one: object) -> type:
-    return one if isinstance(one, type) else type(one)
+def _kind(obj: object) -> type:
+    return obj if isinstance(obj, type) else type(obj)
 
 
 def _hyperparameters(options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
@@ -194,15 +194,15 @@ def _hyperparameters(options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
     """Return values of YAML as JSON values; numbers that are not finite, and dates, as text."""
     if isinstance(value, Mapping):
-        return {str(key): _as_json(each) for key, each in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json(each) for each in value]
+        return [_as_json(item) for item in value]
     is_plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
     return value if is_plain else str(value)
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all texts in JSON values, and keys that are no names of options."""
+    """Yield all strings in JSON values, and those keys that cannot be names of options."""
     if isinstance(value, Mapping):
         value = [*(key for key in value if not key.isidentifier()), *value.values()]
     if isinstance(value, list):
@@ -214,7 +214,7 @@ def _texts(value: object) -> Iterator[str]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of the installed packages that can touch a count, by name."""
+    """Return the versions of those `PACKAGES` that are installed, by name."""
     installed = {}
     for package in sorted(PACKAGES.values()):
         with suppress(metadata.PackageNotFoundError):
@@ -223,7 +223,7 @@ def versions() -> dict[str, str]:
 
 
 def _is_of_other_package(path: str) -> bool:
-    """Return whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
+    """Return whether a text is a path in a package other than the suite, `PACKAGES` and the standard library."""
     name, dot, _ = path.replace(":", ".").partition(".")
     is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
     is_path = bool(dot) and not is_known and DOTTED.fullmatch(path) is not None
@@ -231,7 +231,7 @@ def _is_of_other_package(path: str) -> bool:
 
 
 def _resolve(path: str) -> object:
-    """Return what a path names if its module is imported; None otherwise."""
+    """Return the object at a path if its module is imported; None otherwise."""
     module, _, name = path.replace(":", ".").rpartition(".")
     return getattr(sys.modules.get(module), name, None)
 
@@ -241,8 +241,8 @@ def _is_file(text: str) -> bool:
     return text.isprintable() and os.path.isfile(os.path.expanduser(text))  # noqa: PTH111, PTH113
 
 
-def _declared(one: object, attribute: str) -> list[str]:
-    declared = getattr(one, attribute, ())
+def _declared(obj: object, attribute: str) -> list[str]:
+    declared = getattr(obj, attribute, ())
     return [declared] if isinstance(declared, str) else list(map(str, declared))
 
 

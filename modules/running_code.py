@@ -1,6 +1,6 @@
-"""The code that runs: digests of the suite's files and of the user's own modules, and why they may not be what ran.
+"""Digests of the code that runs, of the suite and of the user, and why they may be of other code than that which ran.
 
-Nothing is analysed. All files of the user's own that ran count, whatever they do.
+The code is not analysed: all files of the user that ran count, whatever they do.
 """
 
 import hashlib
@@ -23,15 +23,15 @@ from headstart.output.import_paths import ROOT, SUITE_NAMES
 from headstart.store.json_digest import digest_of
 
 SUITE = "headstart"
-# The rooms of the suite whose code can touch a count; `output` only shows and writes.
-ROOMS = ("callbacks", "cli", "contract", "datamodules", "engines", "metrics", "modules", "store")
+# Folders of the suite whose code can affect a count of correct predictions; `output` only shows and writes.
+FOLDERS = ("callbacks", "cli", "contract", "datamodules", "engines", "metrics", "modules", "store")
 INSTALLED = ("site-packages", "dist-packages")
 # Python needs longer than this to import the first module.
 START_UP_SECONDS = 0.02
 
 
 def _process_start() -> float:
-    """Return when this process began, where the system says so; else when this module was imported."""
+    """Return when this process started if the system reports it; otherwise, when this module was imported."""
     with suppress(OSError, ValueError, IndexError):
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         running = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -39,19 +39,19 @@ def _process_start() -> float:
     return time.time()
 
 
-# A file that changed after this may differ from what was imported.
+# A file that changed after this time may differ from the code that was imported.
 STARTED = _process_start()
 
 
-# By names of modules: the specification of the import, and what `_digest` returned of it.
+# By name of module: its spec, and the digest and the doubt that `_digest` returned.
 _digested: dict[str, tuple[ModuleSpec | None, str, str]] = {}
 
 
 @cache
 def suite_digest() -> str:
-    """Return one digest of the suite's version, and of its files that can touch a count, as of the first call.
+    """Return one digest of the version of the suite and of all files in `FOLDERS`, as of the first call.
 
-    Where other code may run than these files hold, no other process returns the same.
+    If the code that runs may differ from these files, the digest is random, so that no other process returns it.
     """
     if suite_doubts():
         return secrets.token_hex()
@@ -61,33 +61,34 @@ def suite_digest() -> str:
 
 @cache
 def suite_doubts() -> list[str]:
-    """Return why the digest of the suite may not be of the code that runs, as of the first call."""
+    """Return why the files of the suite may differ from the code that runs, as of the first call."""
     return [f"{path} was changed after Python started; start it again" for path in _suite_files() if _changed(path)]
 
 
-def own_modules() -> dict[str, str]:
-    """Return the SHA-256 of the user's own modules that are loaded, and of other own files that ran, by their names.
+def user_modules() -> dict[str, str]:
+    """Return the SHA-256 of the loaded user modules, and of other user files that ran, by name.
 
-    An own module has a file that is neither in the standard library nor in a folder of installed packages. So those of
-    packages that are installed for editing are own modules. A digest is taken once for each import. A file that ran,
-    but is no loaded module, has its path in angle brackets as its name. A text that an own file ran has no digest.
+    A user module has a file that is neither in the standard library nor in a folder of installed packages. So modules
+    of editable installs are user modules. A digest is computed once for each import. A file that ran, but is no loaded
+    module, has its path in angle brackets as its name. A string that a user file ran has an empty digest.
     """
     return {name: sha256 for name, sha256, _ in _digested_code()}
 
 
 def doubts(objects: Iterable[object]) -> list[str]:
-    """Return why the digests may not be of the code that runs, in sentences without a full stop.
+    """Return why the digests may be of other code than that which runs, in sentences without a full stop.
 
     Args:
-        objects: Classes and functions of the user's own, which may come from nowhere else than a prompt.
+        objects: Classes and functions; those of the user may have been typed at a prompt.
     """
-    missing = [f"{name_of(one)} has no source file" for one in objects if is_own(one) and not _has_file(one.__module__)]
+    users = filter(is_user_code, objects)
+    missing = [f"{name_of(one)} has no source file" for one in users if not _has_file(one.__module__)]
     return missing + [doubt for *_, doubt in _digested_code() if doubt]
 
 
 def _digested_code() -> Iterator[tuple[str, str, str]]:
-    """Yield name, SHA-256 and doubt of all own code that ran: of modules, other files and texts."""
-    for name, module, file in _own_files():
+    """Yield name, SHA-256 and doubt of all user code that ran: of modules, other files and strings."""
+    for name, module, file in _user_files():
         # A module that is reloaded gets another specification.
         if name not in _digested or _digested[name][0] is not module.__spec__:
             _digested[name] = (module.__spec__, *_digest(module, file))
@@ -99,10 +100,10 @@ def _digested_code() -> Iterator[tuple[str, str, str]]:
 
 
 def _digest(module: ModuleType | None, file: str) -> tuple[str, str]:
-    """Return the SHA-256 of an own file, and why it may not be what ran; an empty text where nothing speaks for that.
+    """Return the SHA-256 of a user file, and why it may differ from the code that ran; empty if there is no doubt.
 
     Args:
-        module: The module of the file; None of a file that is no module.
+        module: The module of the file; None for a file that is no module.
         file: The file.
     """
     content, doubt = _content(module, file), ""
@@ -117,11 +118,11 @@ def _digest(module: ModuleType | None, file: str) -> tuple[str, str]:
 
 
 def prompt_doubts() -> list[str]:
-    """Return why own modules may not be what their files say: somebody may patch them at a prompt or in a notebook."""
+    """Return why user modules may differ from their files: they may be patched at a prompt or in a notebook."""
     is_worker = multiprocessing.parent_process() is not None
     if is_worker or getattr(sys.modules["__main__"], "__file__", None) is not None:
         return []
-    return ["what is typed at a prompt or in a notebook may change own modules; run a script"]
+    return ["what is typed at a prompt or in a notebook may change your modules; run a script"]
 
 
 def name_of(one: object) -> str:
@@ -130,8 +131,8 @@ def name_of(one: object) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-def is_own(one: object) -> bool:
-    """Return whether a class or a function is the user's own.
+def is_user_code(one: object) -> bool:
+    """Return whether a class or a function is code of the user.
 
     Args:
         one: The class or function.
@@ -141,13 +142,13 @@ def is_own(one: object) -> bool:
     if outermost == SUITE:
         return _is_test(inner)
     if (file := _file_of(sys.modules.get(name) or sys.modules.get(outermost))) is not None:
-        return _is_own_file(file)
-    # What is built in has no file, and neither has what was typed in a notebook.
+        return _is_user_file(file)
+    # Built-in modules have no file, and neither has code that was typed in a notebook.
     return outermost not in sys.stdlib_module_names and outermost not in sys.builtin_module_names
 
 
-def names_own(text: str) -> bool:
-    """Return whether a text may be the path of something in an own module that is loaded.
+def is_user_path(text: str) -> bool:
+    """Return whether a text may be the path of an object in a loaded user module.
 
     Args:
         text: The text, such as `package.module.name` or `module:name`.
@@ -156,7 +157,7 @@ def names_own(text: str) -> bool:
     if outermost == SUITE:
         return _is_test(inner)
     of_package = [name for name in sys.modules.copy() if name == outermost or name.startswith(f"{outermost}.")]
-    return outermost == "__main__" or any(_own_files(of_package))
+    return outermost == "__main__" or any(_user_files(of_package))
 
 
 @cache
@@ -167,45 +168,45 @@ def installed_packages() -> str:
 
 
 def _suite_files() -> list[Path]:
-    files = (path for room in ROOMS for path in (ROOT / room).rglob("*.*"))
+    files = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*"))
     return sorted(path for path in files if path.suffix in (".py", ".yaml"))
 
 
 def _changed(file: Path) -> bool:
-    """Return whether a file has changed since this process began; files in an archive have not."""
-    # Other than the time of modification, this one cannot be set.
+    """Return whether a file has changed since this process started; False for files in an archive."""
+    # Unlike the modification time, the change time (ctime) cannot be set.
     return file.is_file() and file.stat().st_ctime > STARTED
 
 
-def _own_files(names: Collection[str] | None = None) -> Iterator[tuple[str, ModuleType, str]]:
-    """Yield name, module and file of the own modules that are loaded, or of those of some names, sorted by name."""
+def _user_files(names: Collection[str] | None = None) -> Iterator[tuple[str, ModuleType, str]]:
+    """Yield name, module and file of the loaded user modules, or of those among some names, sorted by name."""
     loaded = sys.modules.copy()
     for name in sorted(loaded if names is None else names):
         module = loaded[name]
         file, (outermost, _, inner) = _file_of(module), name.partition(".")
-        is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_own_file(file)
-        # In processes that a script starts, its module has another name as well.
+        is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_user_file(file)
+        # In worker processes, multiprocessing loads the script as `__mp_main__`, too.
         if file is not None and is_candidate and not (name == "__mp_main__" and _has_file("__main__")):
             yield ("__main__" if name == "__mp_main__" else name), module, file
 
 
 def _other_files() -> list[str]:
-    """Return the own files that ran, but are no loaded module: `runpy` ran them, or a module was not kept."""
-    files = {file for _, file in executed.copy() if _is_own_path(file)}
-    return sorted(files - {file for _, _, file in _own_files()}) if files else []
+    """Return the user files that ran, but are no loaded modules: `runpy` ran them, or their modules were removed."""
+    files = {file for _, file in executed.copy() if _is_user_path(file)}
+    return sorted(files - {file for _, _, file in _user_files()}) if files else []
 
 
 def _callers() -> list[str]:
-    """Return the own files that ran texts, by `exec`, `eval` or functions made of them."""
-    return sorted({caller for caller, _ in executed.copy() if _is_own_path(caller)})
+    """Return the user files that ran strings, by `exec`, `eval` or functions made by these."""
+    return sorted({caller for caller, _ in executed.copy() if _is_user_path(caller)})
 
 
-def _is_own_path(file: str) -> bool:
-    return not file.startswith("<") and _is_own_file(file)
+def _is_user_path(file: str) -> bool:
+    return not file.startswith("<") and _is_user_file(file)
 
 
 def _is_test(inner: str) -> bool:
-    """Return whether a module of the suite is one of its tests, whose methods are like a user's."""
+    """Return whether a module of the suite is one of its tests, which count as code of the user."""
     return inner.partition(".")[0] == "tests"
 
 
@@ -216,7 +217,7 @@ def _has_file(name: str) -> bool:
 def _file_of(module: ModuleType | None) -> str | None:
     """Return the absolute path of a module's file; None where there is none, as for built-in modules."""
     file = getattr(module, "__file__", None)
-    # Modules that torch makes name files that do not exist.
+    # torch creates modules whose `__file__` does not exist.
     if getattr(module, "__spec__", None) is None and getattr(module, "__name__", "") not in ("__main__", "__mp_main__"):
         return None
     if module is None or not isinstance(file, str):
@@ -226,7 +227,7 @@ def _file_of(module: ModuleType | None) -> str | None:
     return path if has_suffix or module.__name__ == "__main__" else None
 
 
-# There are thousands of loaded modules, which are looked through for each object that a key describes.
+# Thousands of loaded modules are searched for each object that a key describes, so results are cached.
 @cache
 def _absolute(file: str) -> tuple[str, bool]:
     """Return an absolute path, and whether it has a suffix."""
@@ -234,8 +235,8 @@ def _absolute(file: str) -> tuple[str, bool]:
 
 
 @cache
-def _is_own_file(file: str) -> bool:
-    # Of thousands of loaded modules, most are installed: texts are compared much faster than paths.
+def _is_user_file(file: str) -> bool:
+    # Most of thousands of loaded modules are installed. Strings are compared much faster than paths.
     is_installed = any(f"{os.sep}{folder}{os.sep}" in file for folder in INSTALLED)
     if is_installed or file.startswith(_python_folders()):
         return False
@@ -261,12 +262,12 @@ def _content(module: ModuleType | None, file: str) -> bytes | None:
 
 
 def _runs_other_byte_code(module: ModuleType, file: str, content: bytes) -> bool:
-    """Return whether Python has stored byte code of another version, which had the same size and time of change."""
+    """Return whether Python has cached byte code of another version of a file, with the same size and time."""
     loader = module.__loader__
     if type(loader) is not SourceFileLoader:
         return False
     try:
         return loader.get_code(module.__name__) != loader.source_to_code(content, file)
-    # The script that a process runs is loaded by another name.
+    # The loader of the main script has another name for it than `__main__`, and raises an ImportError.
     except (ImportError, SyntaxError, ValueError, OSError):
         return False

@@ -1,4 +1,4 @@
-"""Tables in CSV, and texts that CSV, Markdown and LaTeX show as they are."""
+"""Tables as CSV, and texts that are escaped for CSV, Markdown and LaTeX."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ LATEX = {
     "–": "--",
     "±": r"\ensuremath{\pm}",
     "†": r"\dag{}",
-    **{mark: f"\\{mark}" for mark in "{}$&#_%"},
+    **{character: f"\\{character}" for character in "{}$&#_%"},
 }
 
 
@@ -31,8 +31,11 @@ def escape_names(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def escape_latex(text: str) -> str:
-    """Escape a text for LaTeX; line breaks become spaces, and a bracket at its start is no option of the line above."""
-    escaped = "".join(LATEX.get(mark, mark) for mark in " ".join(text.split()))
+    """Escape a text for LaTeX; line breaks become spaces.
+
+    A `[` or `*` at its start gets braces, or LaTeX would read it as an option of the line break before it.
+    """
+    escaped = "".join(LATEX.get(character, character) for character in " ".join(text.split()))
     return f"{{{escaped}}}" if escaped.startswith(("[", "*")) else escaped
 
 

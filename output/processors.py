@@ -1,4 +1,4 @@
-"""The processors, GPUs and memory that a command may use."""
+"""The CPUs, GPUs and memory that a command may use."""
 
 import math
 import os
@@ -8,38 +8,38 @@ from pathlib import Path
 
 from headstart.output.errors import UserError
 
-# The kernel writes the processor time that a container may use here: microseconds of each period, or max.
+# The limit of CPU time of a container: microseconds per period, or `max`, and the period.
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# It writes the memory that a container may use here: bytes, or max.
+# The limit of memory of a container: bytes, or `max`.
 MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
-# NVIDIA's driver has a folder for every GPU here.
+# NVIDIA's driver creates a folder for every GPU in this one.
 GPUS = Path("/proc/driver/nvidia/gpus")
 
-_allowed: list[int] = []
+_limits: list[int] = []
 
 
 @contextmanager
 def processors(count: int) -> Iterator[None]:
-    """Use no more than this many processors within the context."""
-    _allowed.append(count)
+    """Limit `count_processors` in this context."""
+    _limits.append(count)
     try:
         yield
     finally:
-        _allowed.pop()
+        _limits.pop()
 
 
 def count_processors() -> int:
-    """Count the processors that this process may use, by its affinity, its container's quota and its command."""
+    """Count the CPUs that this process may use, by its affinity, the quota of its container and `processors`."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
         time, period = QUOTA.read_text().split()
         count = min(count, max(1, math.ceil(int(time) / int(period))))
-    return min([count, *_allowed])
+    return min([count, *_limits])
 
 
 def list_gpus() -> list[str]:
-    """Name the NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; found without torch."""
+    """Return the names of the NVIDIA GPUs that this process may use, as in CUDA_VISIBLE_DEVICES, without torch."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [name for name in visible.split(",") if name.strip()]
@@ -47,7 +47,7 @@ def list_gpus() -> list[str]:
 
 
 def count_memory() -> float:
-    """Return the bytes of memory that this process may use, of its machine or container; infinite where unknown."""
+    """Return the bytes of memory that this process may use on its machine or in its container; infinite if unknown."""
     limits = [math.inf]
     with suppress(OSError, ValueError, AttributeError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -60,9 +60,9 @@ def require_memory(option: str, what: str, needed: float) -> None:
     """Check that something fits into the memory of this machine or container.
 
     Args:
-        option: The option that asks for it.
-        what: What it is.
-        needed: Its bytes.
+        option: The option that requires the memory.
+        what: Plural noun for what needs the memory.
+        needed: Bytes that it needs.
 
     Raises:
         UserError: It does not fit.

@@ -28,12 +28,12 @@ FIGURE_FORMATS: list[FigureFormat] = ["png"]
 class ResultsFolder:
     """The folder that a command writes its results to.
 
-    A command passes its own `**options` on to this class, or to one derived from it. The arguments that it does not
-    pass itself become options of the command, with the types, defaults and help that stand here.
+    A command passes its `**options` on to this class, or to a subclass. All other arguments that it does not pass
+    become options of the command, with the types, defaults and help of this class.
 
     Args:
-        default: Folder where `output` names no other.
-        names: Names of the files; the first is the JSON document, which says what the results were made from.
+        default: Folder if `output` is None.
+        names: Names of the files; the first is the JSON document, which describes the configuration.
         output: Folder for the results; by default one in `runs` named after the command.
         overwrite: Replace results of another configuration that lie in the folder.
 
@@ -58,11 +58,11 @@ class ResultsFolder:
         """Raise an error if the folder holds results of another configuration, unless `overwrite` is set.
 
         Args:
-            made_from: JSON values that decide the results, by their paths in the document, such as `digests/catalog`.
-                None is for a key that the document does not have, a list also for the keys of an object.
+            made_from: JSON values that determine the results, by their paths in the document, such as
+                `digests/catalog`. None also stands for a missing key, and a list also for the keys of an object.
 
         Raises:
-            UserError: One of the files exists, and the document does not or was made from something else.
+            UserError: One of the files exists, but the document is missing or has other values.
         """
         existing = [path for path in (self.path / name for name in self.names) if path.exists()]
         if self.overwrite or not existing:
@@ -88,13 +88,13 @@ class ResultsFolder:
         figures: Mapping[str, Figure] | None = None,
         figure_formats: Sequence[FigureFormat] = FIGURE_FORMATS,
     ) -> None:
-        """Write files that appear together, the document last; none of them if one fails.
+        """Write all files or, if one fails, none; the document appears last.
 
         Args:
             document: Content of the first of `names`.
-            tables: Columns and rows of CSV files, by name without the ending.
+            tables: Columns and rows of CSV files, by name without the suffix.
             texts: Further texts, such as reports in Markdown or LaTeX, by file name.
-            figures: Figures, by name without the ending.
+            figures: Figures, by name without the suffix.
             figure_formats: File formats of the figures.
 
         Raises:
@@ -119,10 +119,10 @@ class ResultsFolder:
             self.remove_other_formats(figures or {}, figure_formats)
 
     def remove_other_formats(self, figures: Iterable[str], figure_formats: Sequence[FigureFormat]) -> None:
-        """Remove figures in other formats if results are overwritten: they would not belong to the new results.
+        """Remove the figures of overwritten results in formats that were not written again.
 
         Args:
-            figures: Names of the figures without the ending.
+            figures: Names of the figures without the suffix.
             figure_formats: The formats that were written.
         """
         if self.overwrite:
@@ -130,7 +130,7 @@ class ResultsFolder:
                 (self.path / f"{name}.{other}").unlink(missing_ok=True)
 
     def writable(self) -> AbstractContextManager[None]:
-        """Raise an error of the system within, such as a full disk, as a UserError that names the folder."""
+        """Convert an OSError in the context, such as that of a full disk, to a UserError that names the folder."""
         return explain_write_errors(f"{self.option}: {str(self.path)!r}", "choose another folder")
 
     def print_written(self) -> None:
@@ -139,7 +139,7 @@ class ResultsFolder:
 
 
 class DashboardResults(ResultsFolder):
-    """A folder of results that are mirrored in Weights & Biases, too.
+    """A folder of results that are also logged to Weights & Biases.
 
     Args:
         default: As for `ResultsFolder`.
@@ -177,7 +177,7 @@ class DashboardResults(ResultsFolder):
             job_type: Kind of the run in the dashboard.
             title: Name of the run if the options have none.
             config: Configuration of the result.
-            document: The result; the numbers, texts and truth values at its top become the run's summary.
+            document: The result; its top-level numbers, strings and booleans become the run's summary.
             tables: Columns and rows of its tables, by name.
         """
         if self.dashboard is None:
@@ -205,14 +205,14 @@ class DashboardResults(ResultsFolder):
 
 
 def _write_json(document: Mapping[str, Any], path: Path) -> None:
-    """Write a document piece by piece; all pieces of its text together take six times the memory of the file."""
+    """Write a document piece by piece, since encoding it at once takes six times the memory of the file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         json.dump(document, file, indent=1, allow_nan=False)
         file.write("\n")
 
 
 def _has(document: Any, path: Sequence[str], value: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether a JSON document has a value at a path; a list also stands for the keys of an object."""
+    """Return whether a JSON document has a value at a path; None is a missing key, a list may be keys of an object."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return bool((list(document) if isinstance(document, dict) and isinstance(value, list) else document) == value)

@@ -14,12 +14,12 @@ from headstart.output.files import digest_file
 
 FILE = "digests_of_files.sqlite"
 PATIENCE_SECONDS = 10
-# A file that was written this shortly before it was read may be written again within the resolution of its time.
+# A file that was modified this shortly before it was read may change again without a new modification time.
 SETTLED_NANOSECONDS = 2 * 10**9
-# Files that are digested before what was read is stored, most of them in one task, and least number of tasks.
-SPAN = 16_384
-PART = 256
-PARTS = 64
+# Number of files whose digests are saved at once, largest number in a task, and smallest number of tasks.
+SAVED_TOGETHER = 16_384
+MAX_TASK_FILES = 256
+MIN_TASKS = 64
 
 Item = TypeVar("Item")
 
@@ -27,12 +27,11 @@ Item = TypeVar("Item")
 def digest_files(paths: Sequence[str], cache: Path | None) -> list[str]:
     """Digest the bytes of files, side by side.
 
-    A stored digest counts as long as the file's size, times and position on the disk are the same. If the cache cannot
-    be used, all files are read. What was read is stored every `SPAN` files, so that a process that is killed loses
-    little.
+    A stored digest is valid as long as the file has the same size, times and inode. If the cache cannot be used,
+    all files are read. Digests are saved every `SAVED_TOGETHER` files, so that a process that is killed loses little.
 
     Args:
-        paths: The files, by absolute paths: their digests are stored under these.
+        paths: Absolute paths of the files, under which their digests are stored.
         cache: Folder that stores their digests; None to read all files.
 
     Returns:
@@ -43,14 +42,14 @@ def digest_files(paths: Sequence[str], cache: Path | None) -> list[str]:
     """
     digests: list[str] = []
     with ThreadPoolExecutor() as pool:
-        for span in _parts(paths, SPAN):
+        for span in _parts(paths, SAVED_TOGETHER):
             by_path = _digest_span(list(dict.fromkeys(span)), cache, pool)
             digests += [by_path[path] for path in span]
     return digests
 
 
 def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecutor) -> dict[str, str]:
-    """Return the digests of different files by path, and store those that were not."""
+    """Return the digests of distinct files by path, and store new ones."""
     began = time.time_ns()
     states = _map(pool, state_of, paths)
     stored = _load(cache, states) if cache is not None else {}
@@ -58,21 +57,21 @@ def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecu
 
     if cache is not None and computed:
         after = _map(pool, state_of, list(computed))
-        # A file that changed while it was read, or may change without another state, is not stored.
-        kept = [path for path in computed if states[path] == after[path] and is_settled(states[path], began)]
-        _save(cache, [(os.fsencode(path), states[path], computed[path]) for path in kept])
+        # The digest of a file that changed while it was read, or may change without a new state, is not stored.
+        stable = [path for path in computed if states[path] == after[path] and is_settled(states[path], began)]
+        _save(cache, [(os.fsencode(path), states[path], computed[path]) for path in stable])
     return stored | computed
 
 
 def _map(pool: ThreadPoolExecutor, function: Callable[[str], str], paths: Sequence[str]) -> dict[str, str]:
-    """Return what a function returns for files, by path; each task of the pool is of many files."""
-    parts = _parts(paths, max(1, min(PART, len(paths) // PARTS)))
+    """Return the results of a function for files, by path; a task of the pool has many files."""
+    parts = _parts(paths, max(1, min(MAX_TASK_FILES, len(paths) // MIN_TASKS)))
     results = chain.from_iterable(pool.map(lambda part: list(map(function, part)), parts))
     return dict(zip(paths, results, strict=True))
 
 
 def state_of(path: str | Path) -> str:
-    """Return a text that changes whenever a file does; empty if it is missing, which is an error when it is read."""
+    """Return a string that changes whenever a file does; empty for a missing file, which reading reports."""
     try:
         state = os.stat(path)  # noqa: PTH116 - a Path for each of many files takes long
     except (OSError, ValueError):
@@ -81,13 +80,13 @@ def state_of(path: str | Path) -> str:
 
 
 def is_settled(state: str, began: int) -> bool:
-    """Return whether the next write of a file gives it another state, so that this state stands for what is read now.
+    """Return whether any later change of a file gives it a new state, so that this state identifies its content.
 
-    A time of change in the future says nothing.
+    A file with a time in the future is not settled.
 
     Args:
         state: The file's state, as `state_of` returns it; empty for a missing file.
-        began: When it is read, in nanoseconds.
+        began: When reading it began, in nanoseconds.
     """
     return bool(state) and max(map(int, state.split()[3:])) < began - SETTLED_NANOSECONDS
 
@@ -99,10 +98,10 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 def _load(cache: Path, states: Mapping[str, str]) -> dict[str, str]:
     """Return the stored digests of files that have not changed since."""
     digests: dict[str, str] = {}
-    with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
+    with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as database:
         for path, state in states.items():
-            found = base.execute("SELECT digest FROM files WHERE path = ? AND state = ?", (os.fsencode(path), state))
-            if row := found.fetchone():
+            rows = database.execute("SELECT digest FROM files WHERE path = ? AND state = ?", (os.fsencode(path), state))
+            if row := rows.fetchone():
                 digests[path] = row[0]
     return digests
 
@@ -110,9 +109,9 @@ def _load(cache: Path, states: Mapping[str, str]) -> dict[str, str]:
 def _save(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
     with suppress(sqlite3.Error, OSError):
         cache.mkdir(parents=True, exist_ok=True)
-        with _opened(cache) as base:
-            base.execute("CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
-            base.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
+        with _opened(cache) as database:
+            database.execute("CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
+            database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
 
 
 @contextmanager
@@ -121,7 +120,7 @@ def _opened(cache: Path, mode: str = "") -> Iterator[sqlite3.Connection]:
     path = (cache / FILE).absolute()
     if path.exists() and not path.is_file():
         raise sqlite3.OperationalError("reading from a pipe would wait forever")
-    with closing(sqlite3.connect(path.as_uri() + mode, uri=True, timeout=PATIENCE_SECONDS)) as base, base:
+    with closing(sqlite3.connect(path.as_uri() + mode, uri=True, timeout=PATIENCE_SECONDS)) as database, database:
         # Many rows are read under one lock.
-        base.execute("BEGIN")
-        yield base
+        database.execute("BEGIN")
+        yield database

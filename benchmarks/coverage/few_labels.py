@@ -31,10 +31,10 @@ from headstart.evaluation.classifiers.left_out import (
 from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
 from headstart.metrics.few_labels.folds import proportional_orderings
 from headstart.metrics.forecast.curve_forecast import (
+    empirical_coverage,
     leave_data_sets_out,
     mean_over_data_sets,
     mean_width,
-    share_held,
     shipped_forecaster,
 )
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, known_cases
@@ -291,7 +291,7 @@ def forecasts() -> Iterator[tuple[str, Shares]]:
 
     for name, part in groups.items():
         error = mean_over_data_sets(part, (part["expected"] - part["accuracy"]) ** 2) ** 0.5
-        shares = {f"of {level:.0%}, held": share_held(part, level) for level in LEVELS}
+        shares = {f"of {level:.0%}, held": empirical_coverage(part, level) for level in LEVELS}
         widths = {f"of {level:.0%}, width": mean_width(part, level) for level in LEVELS}
         yield name, {**shares, **widths, "error": error}
 

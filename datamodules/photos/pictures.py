@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.picture_decoding import DECODING
-from headstart.modules.provenance import own_digests
+from headstart.modules.provenance import user_digests
 from headstart.store.feature_table import Digests, in_hexadecimal, pack
 from headstart.store.json_digest import digest_of
 
@@ -70,7 +70,7 @@ class Pictures(ABC):
     def own_code(self) -> str:
         """Digest of the user's own code, where such code decodes the pictures; empty where the suite's does."""
         if self._own_code is None:
-            digests = own_digests(type(self).__mro__)
+            digests = user_digests(type(self).__mro__)
             self._own_code = digest_of(digests) if digests else ""
         return self._own_code
 

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from headstart.evaluation.sources.scores import Metrics
 from headstart.metrics.transferability.catalogue import ARGUMENTS, METRICS, TransferabilityMetric
-from headstart.modules.provenance import own_digests
+from headstart.modules.provenance import user_digests
 from headstart.modules.running_code import SUITE, suite_digest
 from headstart.output.errors import UserError, require_different
 
@@ -109,7 +109,7 @@ def digest_metrics(names: Iterable[str]) -> dict[str, str]:
     plain = dict.fromkeys(name.partition("(")[0] for name in names)
     paths = [name.rpartition(".") for name in plain if name not in METRICS]
     functions = [getattr(sys.modules[module], name) for module, _, name in paths]
-    return {SUITE: suite_digest(), **own_digests(functions)}
+    return {SUITE: suite_digest(), **user_digests(functions)}
 
 
 def _import_metric(path: str, options: Mapping[str, Any]) -> TransferabilityMetric:

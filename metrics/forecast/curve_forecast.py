@@ -1,4 +1,4 @@
-"""The forecast of one learning curve, and how often intervals of forecasts hold on a data set that was left out."""
+"""The forecast of one learning curve, and the empirical coverage of forecast intervals on left-out data sets."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from headstart.metrics.forecast.forecaster import (
 )
 from headstart.metrics.forecast.known_curves import shipped_curves
 
-# How often intervals of forecasts by the curves of the suite hold.
+# Empirical coverage of the intervals of forecasters that are calibrated on the curves of the suite.
 COVERAGE = Path(__file__).with_name("coverage.json")
-# How many times as many labels a table has.
+# Multiples of the known labels for which tables show forecasts.
 TIMES = (2, 4, 8)
-# Points of a forecast between the labels known and `FURTHEST` times as many, for plots and thresholds.
+# Number of points of a forecast, up to `FURTHEST` times the known labels, for plots and thresholds.
 STEPS = 96
 
 
@@ -38,11 +38,12 @@ class CurveForecast:
     """The forecast of one learning curve.
 
     Attributes:
-        known: Number of labels that are known.
-        accuracy: Accuracy there, the mean over orderings.
-        later: A row for each of some numbers of labels, from there to `FURTHEST` times as many: `ratio`, how many times
-            as many labels they are; `labels`, their number, not rounded; and the columns of `Forecaster.forecast`.
-        is_known_method: Whether the suite has curves of the method; others have the widest of all methods' intervals.
+        known: Number of known labels.
+        accuracy: Accuracy after the known labels, the mean over orderings.
+        later: The forecasts, a row for each of `STEPS` numbers of labels up to `FURTHEST` times the known ones. The
+            columns are `ratio`, the multiple of the known labels; `labels`, the product of both, not rounded; and those
+            of `Forecaster.forecast`.
+        is_known_method: Whether the suite has curves of the method; other methods get the widest intervals.
     """
 
     known: int
@@ -51,28 +52,29 @@ class CurveForecast:
     is_known_method: bool
 
     def at(self, times: float) -> tuple[float, dict[float, tuple[float, float]]]:
-        """Return the expected accuracy at so many times the labels, and its interval by the coverage promised."""
+        """Return the expected accuracy at a multiple of the known labels, and its interval by nominal coverage."""
         row = self.later.loc[(self.later["labels"] - times * self.known).abs().idxmin()]
         ends = {level: (float(row[low]), float(row[high])) for level in LEVELS for low, high in [ends_of(level)]}
         return float(row["expected"]), ends
 
     def reaches(self, threshold: float) -> dict[float, tuple[float | None, float | None]]:
-        """Return between which numbers of labels the curve reaches an accuracy, by the coverage promised.
+        """Return an interval of the number of labels at which the curve reaches an accuracy, by nominal coverage.
 
         Args:
             threshold: The accuracy.
 
         Returns:
-            Lower and upper end; None for an end beyond `FURTHEST` times the labels, where nothing is known.
+            Lower and upper end; None for an end beyond `FURTHEST` times the known labels, where nothing is forecast.
         """
         ends = {level: [self._first(self.later[end] >= threshold) for end in ends_of(level)] for level in LEVELS}
         return {level: (of_upper, of_lower) for level, (of_lower, of_upper) in ends.items()}
 
     def meets(self, threshold: float, consecutive: int, step: int) -> dict[float, tuple[int | None, int | None]]:
-        """Return between which samples a criterion is met, by the coverage promised.
+        """Return an interval of the number of samples at which a criterion is met, by nominal coverage.
 
-        The streak begins where the threshold is reached, and ends some evaluations later. A streak that may begin
-        immediately may have begun within the known labels. It then ends with the next evaluation at the earliest.
+        The criterion is met at the end of a streak of evaluations, which begins where the threshold is reached. If the
+        interval of this beginning reaches down to the known labels, the streak may have begun within them. It then ends
+        with the next evaluation at the earliest.
 
         Args:
             threshold: The accuracy of the criterion.
@@ -80,7 +82,7 @@ class CurveForecast:
             step: Samples between two evaluations.
 
         Returns:
-            Lower and upper end; None for one whose streak begins beyond `FURTHEST` times the labels.
+            Lower and upper end; None for one whose streak begins beyond `FURTHEST` times the known labels.
         """
 
         def end(reached: float | None) -> int | None:
@@ -98,7 +100,7 @@ class CurveForecast:
 
 @cache
 def shipped_forecaster() -> Forecaster:
-    """Return the forecaster that all curves of the suite calibrate."""
+    """Return the forecaster that is calibrated on all curves of the suite."""
     return Forecaster(known_cases(shipped_curves()))
 
 
@@ -118,14 +120,14 @@ def forecast_curve(
         classes: Number of classes.
         method: Name of the method in the suite, such as `streaming_lda`; `baseline` and `sgd` are gradient descent with
             Adam and SGD.
-        known: Number of labels that are known; by default all.
-        forecaster: What forecasts; by default what the curves of the suite calibrate.
+        known: Number of known labels; by default all.
+        forecaster: The forecaster; by default `shipped_forecaster()`.
 
     Returns:
         The forecast of the mean accuracy over the same number of orderings.
 
     Raises:
-        ValueError: No accuracy was measured at so few labels, or one of them is missing.
+        ValueError: There is no accuracy at up to `known` labels, or one of them is NaN.
 
     Example:
         >>> labels = np.array([5, 10, 15, 20])
@@ -133,47 +135,47 @@ def forecast_curve(
         True
     """
     forecaster = forecaster or shipped_forecaster()
-    within = labels <= (labels[-1] if known is None else known)
-    if not within.any() or np.isnan(accuracies[:, within]).any():
+    is_known = labels <= (labels[-1] if known is None else known)
+    if not is_known.any() or np.isnan(accuracies[:, is_known]).any():
         raise ValueError(f"labels: accuracies up to {known} labels are missing")
-    labels, mean = labels[within], accuracies[:, within].mean(0)
-    seen = observe(labels, mean[None], int(labels[-1]), np.array([classes]), len(accuracies))
+    labels, mean = labels[is_known], accuracies[:, is_known].mean(0)
+    observed = observe(labels, mean[None], int(labels[-1]), np.array([classes]), len(accuracies))
 
     ratios, end = np.geomspace(1, FURTHEST, STEPS + 1)[1:], int(labels[-1])
-    cases = pd.concat([seen] * STEPS, ignore_index=True).assign(method=method, ratio=ratios)
+    cases = pd.concat([observed] * STEPS, ignore_index=True).assign(method=method, ratio=ratios)
     later = forecaster.forecast(cases).assign(labels=end * ratios)
     return CurveForecast(end, float(mean[-1]), later, method in forecaster.methods.tolist())
 
 
 def leave_data_sets_out(cases: pd.DataFrame) -> pd.DataFrame:
-    """Return the cases with their forecasts, those of every data set by the cases of all others.
+    """Return cases with forecasts that leave one data set out: those of a data set use the cases of all others.
 
     Args:
-        cases: The cases, of three data sets at least.
+        cases: The cases, of at least three data sets.
     """
     parts = [Forecaster(cases[cases["data_set"] != name]).forecast(part) for name, part in cases.groupby("data_set")]
     return pd.concat(parts, ignore_index=True)
 
 
 def mean_over_data_sets(forecasts: pd.DataFrame, values: pd.Series[Any]) -> float:
-    """Return the mean of values of the same forecasts, every data set counting alike."""
+    """Return the mean of one value per forecast, with the same total weight for every data set."""
     return float(np.average(values, weights=data_set_weights(forecasts["data_set"])))
 
 
-def share_held(forecasts: pd.DataFrame, level: float) -> float:
-    """Return the share of intervals that hold, every data set counting alike."""
+def empirical_coverage(forecasts: pd.DataFrame, level: float) -> float:
+    """Return the share of intervals that cover the accuracy, with the same total weight for every data set."""
     low, high = ends_of(level)
     return mean_over_data_sets(forecasts, forecasts["accuracy"].between(forecasts[low], forecasts[high]))
 
 
 def mean_width(forecasts: pd.DataFrame, level: float) -> float:
-    """Return the mean width of intervals, every data set counting alike."""
+    """Return the mean width of intervals, with the same total weight for every data set."""
     low, high = ends_of(level)
     return mean_over_data_sets(forecasts, forecasts[high] - forecasts[low])
 
 
 @cache
 def read_coverage() -> dict[str, float]:
-    """Return the share of intervals that held on data sets left out, by the coverage they promise: `{"0.8": 0.8}`."""
+    """Return the empirical coverage on left-out data sets by the nominal one: `{"0.8": 0.8}`."""
     shares: dict[str, float] = json.loads(COVERAGE.read_text())
     return shares

@@ -43,8 +43,8 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
 
     Raises:
         ValueError: An embedding is not 2-D, not real or not finite; the numbers of rows differ or are too small; or CKA
-            is undefined. It is undefined where all rows are equal up to rounding, or a debiased self term is 0 (as with
-            equidistant rows).
+            is undefined. It is undefined where all rows are equal up to rounding, or a debiased self term HSIC(K, K) is
+            0 (as with equidistant rows).
     """
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
     pair[1].check_alike(pair[0].n, "x")
@@ -70,8 +70,8 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> Flo
     Raises:
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there is none.
     """
-    read, products = read_and_multiply(embeddings, debiased)
-    return products.cka([x.name for x in read], debiased)
+    centred, products = read_and_multiply(embeddings, debiased)
+    return products.cka([x.name for x in centred], debiased)
 
 
 def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[Floats, Floats | None]:
@@ -87,22 +87,22 @@ def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[Floats, Fl
     Raises:
         ValueError: As `pairwise_cka` for the biased estimate.
     """
-    read, products = read_and_multiply(embeddings)
-    return products.estimates([x.name for x in read])
+    centred, products = read_and_multiply(embeddings)
+    return products.estimates([x.name for x in centred])
 
 
 def read_and_multiply(
     embeddings: Iterable[Embedding], debiased: bool = False
 ) -> tuple[list[CentredEmbedding], GramProducts]:
     """Check embeddings, as for `pairwise_cka`, and compute the products of all pairs."""
-    read = read_embeddings(embeddings, debiased)
-    return read, _products(read)
+    centred = read_embeddings(embeddings, debiased)
+    return centred, _products(centred)
 
 
 def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
-    """Compute the mean of the linear CKA of all pairs of m embeddings, in one pass and without pairs.
+    """Compute the mean of the linear CKA of all pairs of m embeddings, in one pass, without those of single pairs.
 
-    CKA is the inner product of Gram matrices of length 1, so that with `S = sum_i K_i / |K_i|`
+    CKA is the inner product of Gram matrices of norm 1, so that with `S = sum_i K_i / |K_i|`
 
         mean = (|S|^2 - m) / (m (m - 1)),    |K|^2 = HSIC(K, K).
 
@@ -130,7 +130,7 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
         with np.errstate(over="ignore", invalid="ignore"):
             rows = x.centred(slice(None), space)
             gram = np.matmul(rows, rows.T, out=grams.take(n, n))
-            products = _own_products(gram)
+            products = _self_products(gram)
         _, norms = products.normed([x.name], debiased)
         gram *= 1 / float(norms[0])
         total += gram
@@ -138,7 +138,7 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
 
     if count < 2:
         raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
-    mean = (float(_own_products(np.asarray(total)).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
+    mean = (float(_self_products(np.asarray(total)).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
     return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
 
 
@@ -156,7 +156,7 @@ def gram_form_is_cheaper(embeddings: Sequence[CentredEmbedding]) -> bool:
 
 
 def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
-    """Sum over the square tiles of the upper triangle of all Gram matrices."""
+    """Compute the products from Gram matrices, summed over the square tiles of their upper triangles."""
     n, m = embeddings[0].n, len(embeddings)
     products, diagonals = np.zeros((m, m)), np.empty((m, n))
     for rows, columns, tile in gram_tiles(embeddings):
@@ -168,7 +168,7 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
 
 
 def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, slice, Floats]]:
-    """Compute the Gram matrices of m centred embeddings of as many rows, tile by tile of their upper triangles.
+    """Compute the Gram matrices of m centred embeddings with the same n, tile by tile of their upper triangles.
 
     Yields:
         The rows and the columns of a square tile, which are the same on the diagonal. Then its values in all Gram
@@ -192,30 +192,33 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
 
 
 def compute_pairs(
-    x: CentredEmbedding, change: Callable[[Floats, slice, slice], Floats] = lambda tile, rows, columns: tile
+    x: CentredEmbedding, transform: Callable[[Floats, slice, slice], Floats] = lambda tile, rows, columns: tile
 ) -> Floats:
-    """Compute a value for every pair of rows from the Gram matrix, `[n (n - 1) / 2]`, alike ordered for all embeddings.
+    """Compute a value for every pair of rows from the Gram matrix, in the same order for all embeddings.
 
     Args:
         x: The embedding.
-        change: Returns the values of a tile of the Gram matrix, with its rows and columns.
+        transform: Returns the values for a tile of the Gram matrix, from the tile, its rows and its columns.
+
+    Returns:
+        `[n (n - 1) / 2]`.
     """
     pairs, filled = np.empty(x.n * (x.n - 1) // 2), 0
     for rows, columns, tile in gram_tiles([x]):
-        values = change(tile[0], rows, columns)
+        values = transform(tile[0], rows, columns)
         part = values[~np.tri(len(values), dtype=bool)] if rows == columns else values.ravel()
         pairs[filled : filled + len(part)] = part
         filled += len(part)
     return pairs
 
 
-def _own_products(gram: Floats) -> GramProducts:
+def _self_products(gram: Floats) -> GramProducts:
     flat = gram.reshape(-1)
     return GramProducts.of(np.array([[float(flat @ flat)]]), flat[None, :: len(gram) + 1])
 
 
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
-    """Multiply the features of every pair, summed over chunks of rows."""
+    """Compute the products from the products of features of every pair, summed over chunks of rows."""
     n, m = embeddings[0].n, len(embeddings)
     products, workspaces = np.empty((m, m)), (Workspace(), Workspace())
     for i, x in enumerate(embeddings):

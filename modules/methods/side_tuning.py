@@ -20,10 +20,10 @@ class SideTuning(FineTuning):
     Source: Jeffrey O. Zhang, Alexander Sax, Amir Zamir, Leonidas Guibas, Jitendra Malik, "Side-Tuning: A Baseline for
     Network Adaptation via Additive Side Networks", ECCV, 2020, section 3. A base network does not change, and a side
     network is trained to correct it. Here their logits are added. The base is `headstart.modules.StreamingLDA` on the
-    features of the pre-trained backbone. Its scores become log-likelihoods, `m'Lx - m'Lm / 2` with the precision L
-    itself. The side is a copy of the backbone with a head of zeros, so at the start the base alone predicts. Each step
-    uses the base before it learns the batch. On samples that it has learnt, its predictions would be too certain to
-    leave an error.
+    features of the pre-trained backbone. Its scores are scaled to log-likelihoods, `m'Lx - m'Lm / 2` with L the
+    inverse covariance. The side is a copy of the backbone with a head of zeros, so at the start the base alone
+    predicts. In each step, the side is trained on a batch before the base is. On samples of its own training, the base
+    would be too certain to leave an error to the side.
 
     The frozen backbone is the one that all methods start from, and is not copied. Its features of the validation
     samples are computed once.
@@ -45,23 +45,23 @@ class SideTuning(FineTuning):
         """Copy the backbone, and start from a head of zeros.
 
         Raises:
-            UserError: The stream feeds frozen features.
+            UserError: The inputs are frozen features instead of photos.
         """
         super().begin(start)
         for parameter in (self.weight, self.bias):
             nn.init.zeros_(parameter)
         self.base = StreamingLDA(self.shrinkage)
         self.base.begin(replace(start, backbone=None))
-        self.seen = 0
-        self.frozen = ComputedOnce()
+        self.samples_seen = 0
+        self.computed_once = ComputedOnce()
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Perform one step of the side, then learn the batch in the base."""
+        """Train the side for one step, then update the base."""
         super().adapt(inputs, labels)
-        # Rounded to the precision of training, its sums would lose samples.
+        # The sums of the base would lose samples if autocast rounded them.
         with torch.autocast(inputs.device.type, enabled=False):
             self.base.adapt(self._frozen_features(inputs), labels)
-        self.seen += labels.shape[1]
+        self.samples_seen += labels.shape[1]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy, with a score of 0 for a class without a sample; arguments as in the base class."""
@@ -71,7 +71,7 @@ class SideTuning(FineTuning):
         """Add the log-likelihoods of the base and the logits of the side."""
         with torch.no_grad(), torch.autocast(inputs.device.type, enabled=False):
             scores = self.base(self._frozen_features(inputs))
-        logits: Tensor = (self.shrinkage + self.seen) * scores + super().forward(inputs)
+        logits: Tensor = (self.shrinkage + self.samples_seen) * scores + super().forward(inputs)
         return logits
 
     def _frozen_features(self, inputs: Tensor) -> Tensor:
@@ -83,4 +83,4 @@ class SideTuning(FineTuning):
             with folded(backbone):
                 return run_backbone(backbone, inputs, self.start.sample_dims)
 
-        return self.frozen.of(inputs, compute)
+        return self.computed_once.of(inputs, compute)

@@ -1,4 +1,4 @@
-"""The definition of a network, its weights and its code, and its identity, without building it and without torch."""
+"""The definition and the identity of a network with its weights and code, without building it or importing torch."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.provenance import own_digests
+from headstart.modules.provenance import user_digests
 from headstart.modules.running_code import installed_packages
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import digest_file
@@ -23,7 +23,7 @@ LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
-# In place of the module at a freeze boundary: there is no boundary.
+# Instead of the name of the module at a freeze boundary: the whole network is trained.
 WHOLE = "all"
 # Libraries whose networks end in a classifier; the argument `num_classes` sets its width.
 CLASSIFIERS = ("torchvision", "timm")
@@ -68,20 +68,20 @@ class NetworkSpec:
     """The definition of a network.
 
     Attributes:
-        name: Its name. Where `model` is None, the model follows from it, too.
+        name: Its name, which is also that in its library if `model` is None.
         library: Its library.
-        model: The library's name of it, or for a custom one the dotted path of the function that builds it.
-        weights: Pretrained identifier of the library, a file with a state dict or its address, or None for random
-            weights.
+        model: Its name in its library; for a custom network, the dotted path of the function that builds it.
+        weights: Identifier of pretrained weights in the library, a file with a state dict or its address; None for
+            random weights.
         arguments: Further arguments of its constructor.
         seed: Seed of random weights.
-        preprocessing: Preparation of photos for it; None for the weights' own.
+        preprocessing: Preprocessing of photos for it; None for the one that the weights were trained with.
         forward_args: Arguments of its forward call, besides the photos.
-        allowed_modules: Modules and packages from which a custom one may be imported; None for any.
-        pixels: Whether it classifies every pixel. It is then a `PixelClassifier` of the named network's feature maps,
-            with weights of the whole or of that network.
-        loaded: SHA-256 of the loaded weights without a classifier, where it is known and the classifier does not
-            matter. It identifies the weights under any name.
+        allowed_modules: Modules and packages from which a custom network may be imported; None for any.
+        pixels: Whether it classifies every pixel. It is then a `PixelClassifier` on the feature maps of the named
+            network, and `weights` are those of either.
+        loaded: SHA-256 of the loaded weights without those of the classifier, if it is known and the classifier does
+            not matter. It replaces the name of the weights in `identity`.
         terms: Names of its parts in messages.
     """
 
@@ -103,7 +103,7 @@ class NetworkSpec:
         """Everything that determines the network's outputs for prepared photos, as JSON values.
 
         A file of weights is identified by its bytes. A library and random weights are identified by a version, a custom
-        network by all files of its package, and all modules of the user's own that are loaded. Files are read once.
+        network by all files of its package, and all loaded modules of the user. Files are read once.
 
         Raises:
             UserError: The file of weights, or that of the code, is missing.
@@ -124,18 +124,18 @@ class NetworkSpec:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the identity, hexadecimal; it raises the same errors."""
+        """SHA-256 of the identity, hexadecimal; it raises the errors of `identity`."""
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True, default=str).encode()).hexdigest()
 
     def _identify_weights(self) -> dict[str, Any]:
         if self.loaded is not None:
             return {"loaded": self.loaded}
-        random = {"seed": self.seed, "torch": _version("torch")}
+        random_weights = {"seed": self.seed, "torch": _version("torch")}
         if self.weights is None:
-            return random
+            return random_weights
         if isinstance(self.weights, str):
-            # A classifier of another width than the weights' own is random.
-            return {"identifier": self.weights, **(random if self.arguments.get("num_classes") else {})}
+            # A classifier for another number of classes than that of the weights starts from random weights.
+            return {"identifier": self.weights, **(random_weights if self.arguments.get("num_classes") else {})}
         return {"file": self.file_digest}
 
     @property
@@ -156,9 +156,9 @@ class NetworkSpec:
     def _digest_code(self) -> str:
         function = import_code(self.model, self.allowed_modules, self.terms.model)
         decisive = {
-            # Modules of the package that are not loaded yet may be when the network runs.
+            # All files of the package count, since running the network may import more of them.
             "files": {name: digest_file(file) for name, file in files_of_code(str(self.model)).items()},
-            "own": own_digests([function]),
+            "own": user_digests([function]),
             "packages": installed_packages(),
         }
         return digest_of(decisive)
@@ -187,7 +187,7 @@ def import_code(path: object, allowed_modules: Sequence[str] | None, term: str) 
         )
     try:
         return getattr(import_module(module), function)
-    except Exception as error:  # code of the user's own
+    except Exception as error:  # the user's code may raise any
         raise UserError(f"{term}: {path} cannot be imported: {type(error).__name__}: {reason_of(error)}") from error
 
 
@@ -211,7 +211,7 @@ def files_of_code(path: str) -> dict[str, Path]:
 
 @contextmanager
 def prefix_model_errors(name: str) -> Iterator[None]:
-    """Prefix the user's errors that are raised within by a model's name."""
+    """Prefix UserErrors that are raised in the context with the name of a model."""
     try:
         yield
     except UserError as error:
@@ -219,7 +219,7 @@ def prefix_model_errors(name: str) -> Iterator[None]:
 
 
 def _version(package: str) -> str | None:
-    """Return the version of a package; None where it is not installed, as building the network then reports."""
+    """Return the version of a package; None if it is not installed, which building the network reports."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

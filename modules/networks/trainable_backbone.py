@@ -20,20 +20,20 @@ Precision = Literal["float32", "bfloat16"]
 class TrainableBackbone(nn.Module):
     """A network from photos, or from activations at a freeze boundary, to features.
 
-    In `folded` it runs for inference; anywhere else unfolded, for training. A copy, or a backbone that is loaded from a
-    file, folds its network again.
+    In the context of `folded`, it runs for inference. Elsewhere, it runs unfolded, for training. A copy, or a backbone
+    that is loaded from a file, folds its network again.
 
     Args:
         network: The network, without a classifier.
         normalize: Module that turns photos into inputs of the network; None where these are activations.
-        precision: Of products in `folded`, by autocast.
-        batch_norm: Whether batch norm runs on its stored statistics while the network is trained, or on those of each
-            batch. The latter update the stored ones.
-        dropout: Whether dropout and other random layers are on while the network is trained. In the network's own
-            outermost code they are off, as auxiliary outputs are.
+        precision: Precision of matrix products in `folded`, by autocast.
+        batch_norm: `frozen` to train with the running statistics of batch norm, or `trained` to train with those of
+            each batch, which update the running ones.
+        dropout: Whether dropout and other random layers are on in training. The outermost module is always in
+            evaluation mode, without random operations or auxiliary outputs in its own `forward`.
 
     Raises:
-        UserError: There is no batch norm to train the statistics of.
+        UserError: `batch_norm` is `trained`, but the network has no batch norm.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class TrainableBackbone(nn.Module):
         if batch_norm == "trained" and not any(isinstance(module, _BatchNorm) for module in network.modules()):
             raise UserError("batch_norm: trained is given, but the trained part has no batch norm; leave it out")
         self._folded: FoldedNetwork | None = None
-        self._is_evaluated = False
+        self._is_folded = False
         self.train()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the folded network, which is built again."""
-        return {**self.__dict__, "_folded": None, "_is_evaluated": False}
+        return {**self.__dict__, "_folded": None, "_is_folded": False}
 
     def train(self, mode: bool = True) -> TrainableBackbone:
-        """Set the modes that the options define for training, or evaluation mode."""
+        """Set evaluation mode, or the training modes that the options define."""
         super().train(False)
         self.training = mode
         for module in self.network.modules() if mode else ():
@@ -79,7 +79,7 @@ class TrainableBackbone(nn.Module):
         Returns:
             `[samples, features]`.
         """
-        return self._evaluate(inputs) if self._is_evaluated else self._run(self.network, inputs)
+        return self._evaluate(inputs) if self._is_folded else self._run(self.network, inputs)
 
     def _run(self, network: nn.Module, inputs: Tensor) -> Tensor:
         if self.normalize is not None:
@@ -96,19 +96,19 @@ class TrainableBackbone(nn.Module):
 
     @contextmanager
     def folded(self) -> Iterator[None]:
-        """Run the network for inference within, without gradients, with the weights that it has on entry.
+        """Run the network for inference in this context, without gradients, with the weights that it has on entry.
 
-        Batch norm is folded into convolutions, dropout is off. A network whose features differ when it is folded, which
-        the first sample shows, runs as it is.
+        Batch norm is folded into convolutions, and dropout is off. If the features of the first sample differ after
+        folding, the network runs unfolded.
         """
-        mode, self._is_evaluated = self.training, True
+        mode, self._is_folded = self.training, True
         self.eval()
         try:
             with torch.inference_mode():
                 self._fold().refresh()
                 yield
         finally:
-            self._is_evaluated = False
+            self._is_folded = False
             self.train(mode)
 
     def _fold(self) -> FoldedNetwork:
@@ -120,18 +120,18 @@ class TrainableBackbone(nn.Module):
         assert self._folded is not None
         if not self._folded.is_verified:
             self._folded.verify(self.network, self._run, inputs[:1])
-        # A cache would outlive a change of the weights, where training runs by autocast, too.
-        is_rounded = self.precision == "bfloat16"
-        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=is_rounded, cache_enabled=False):
+        # If training uses autocast, too, its cache of cast weights would outlive their updates.
+        is_bfloat16 = self.precision == "bfloat16"
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=is_bfloat16, cache_enabled=False):
             return self._run(self._folded.module, inputs).float()
 
 
 @contextmanager
 def folded(module: nn.Module) -> Iterator[None]:
-    """Run every trainable backbone of a module for inference within, without gradients.
+    """Run every trainable backbone of a module for inference in this context, without gradients.
 
     Args:
-        module: A method, a backbone, or another module that may hold some.
+        module: A method, a backbone, or another module that may contain some.
     """
     with torch.no_grad(), ExitStack() as stack:
         for backbone in module.modules():

@@ -1,4 +1,4 @@
-"""The charts, each defined once: the page and the figures fill a definition with the numbers of every setting."""
+"""Definitions of the charts, which the page and the figures fill with the data of every setting."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ import altair as alt
 
 from headstart.output.figures import LINE_STYLES
 
-# Pixels.
+# Height of a chart, height of a row and width of a line, in pixels.
 HEIGHT, ROW, WIDTH = 280, 22, 2.0
-# Bands of more lines hide each other: those of the baseline, which is the first, and of the best of the others.
+# Only the first lines have bands, the baseline and the best other method: more bands would hide each other.
 MOST_BANDS, BAND_OPACITY = 2, 0.14
 FONT = 12
-# Labels of an axis that would touch each other are left out.
+# `labelOverlap` leaves out labels of an axis that would touch each other.
 CONFIG = {
     "background": None,
     "font": "system-ui, sans-serif",
@@ -33,52 +33,52 @@ class Palette(NamedTuple):
 
     Attributes:
         lines: Colours of the lines, in the order of `LINE_STYLES`.
-        pale: Colour of methods that are not chosen, and of reference lines.
+        pale: Colour of hidden methods, and of reference lines.
     """
 
     lines: Sequence[str]
     pale: str
 
 
-class Mark(NamedTuple):
-    """Style of a method, the same in all charts.
+class MethodStyle(NamedTuple):
+    """Style of the line of a method, the same in all charts.
 
     Attributes:
-        line: Index of its colour in `LINE_STYLES`.
+        colour: Index of its colour in `LINE_STYLES`.
         dashes: Pixels on and off; none for a solid line.
     """
 
-    line: int
+    colour: int
     dashes: list[float]
 
 
-def marks(count: int) -> list[Mark]:
-    """Return a style for each method: those of one colour differ in their dashes, up to 36 methods."""
+def method_styles(count: int) -> list[MethodStyle]:
+    """Return different styles for up to 36 methods: styles with the same colour have different dashes."""
     styles = len(LINE_STYLES)
     return [
-        Mark(i % styles, [WIDTH * each for each in LINE_STYLES[(i + i // styles) % styles].dashes])
+        MethodStyle(i % styles, [WIDTH * dash for dash in LINE_STYLES[(i + i // styles) % styles].dashes])
         for i in range(count)
     ]
 
 
 def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, dict[str, Any]]:
-    """Define all charts of a page, as Vega-Lite reads them.
+    """Return the Vega-Lite specifications of all charts of a page.
 
-    Their numbers are tables with the chart's own name. Parameters are `labels`, the names of methods by their indices,
-    and `shown`, the indices of the chosen ones.
+    The data of a chart is the named data set of its name. The parameters are `labels`, the names of the methods, and
+    `shown`, the indices of the methods to show.
 
     Args:
         count: Number of methods.
         palette: The colours.
-        has_legend: Whether lines are explained beside the chart; the page has a legend for all charts.
+        has_legend: Whether every chart has a legend of its lines; the page has one legend for all charts.
 
     Returns:
         The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
         the parts of a setup.
     """
-    lines = _lines(marks(count), palette, has_legend)
+    lines = _lines(method_styles(count), palette, has_legend)
     colour = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
-    # Titles in lines that fit a phone.
+    # Titles are split into lines that fit on a phone.
     to_all = ["Samples to criterion,", "1 being the mean of all methods"]
     agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
     charts = {
@@ -141,12 +141,12 @@ def _forest(
 
 
 def _chart(name: str, rows: str) -> alt.Chart:
-    """Begin a chart of the data of that name, whose column of indices is named `rows`."""
+    """Return a chart, without a mark, of the named data set; its column `rows` has the indices of the labels."""
     return alt.Chart(alt.NamedData(name=name)).transform_calculate(name=f"labels[datum.{rows}]")
 
 
 def _layered(*layers: alt.Chart, **parameters: Any) -> alt.LayerChart:
-    """Layer charts, with their parameters and the values of these until they are filled."""
+    """Layer charts, with parameters and their values until the charts are filled."""
     named = [alt.param(name=name, value=value) for name, value in {"labels": [], "shown": [], **parameters}.items()]
     return alt.LayerChart(layer=list(layers), width="container", height=HEIGHT).add_params(*named)
 
@@ -169,7 +169,7 @@ def _between(*parameters: str) -> list[Any]:
     return [alt.ExprRef(name) for name in parameters]
 
 
-def _lines(styles: Sequence[Mark], palette: Palette, has_legend: bool) -> dict[str, Any]:
+def _lines(styles: Sequence[MethodStyle], palette: Palette, has_legend: bool) -> dict[str, Any]:
     """Return the colours and dashes of the methods' lines, as encodings of a chart."""
     names = alt.Legend(
         title=None,
@@ -179,7 +179,7 @@ def _lines(styles: Sequence[Mark], palette: Palette, has_legend: bool) -> dict[s
         symbolOpacity=1,
     )
     legend = names if has_legend else None
-    colours, dashes = [palette.lines[each.line] for each in styles], [each.dashes or [1, 0] for each in styles]
+    colours, dashes = [palette.lines[style.colour] for style in styles], [style.dashes or [1, 0] for style in styles]
     return {
         "color": alt.Color("method:N", scale=_scale(colours), legend=legend),
         "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=legend),

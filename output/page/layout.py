@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from headstart.output.figures import LINE_STYLES, ON_DARK, PALE, setting_in_words, titles
-from headstart.output.page.charts import CONFIG, HEIGHT, Palette, definitions, marks
+from headstart.output.page.charts import CONFIG, HEIGHT, Palette, definitions, method_styles
 from headstart.output.results_folder import FigureFormat
 from headstart.output.tables import Table
 from headstart.output.version import describe_version
@@ -203,7 +203,7 @@ def render(page: Page) -> str:
         settings=len({part.setting for part in parts} - {""}),
         light=[style.colour for style in LINE_STYLES],
         dark=ON_DARK,
-        marks=marks(len(page.methods)),
+        styles=method_styles(len(page.methods)),
         content=content,
         library=Markup(_library()),
         version=describe_version(),

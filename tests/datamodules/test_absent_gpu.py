@@ -76,7 +76,7 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
     chosen = np.ones((len(names) + 1, orderings), dtype=bool)
     if orderings > 1:
         chosen[1, 0] = chosen[2, 1:3] = False
-    comparison.chosen = chosen
+    comparison.selected = chosen
     backbone = Backbone(tiny_backbone(), WIDTH, nn.Linear(WIDTH, 20), Preprocessing(resize=2, crop=2))
     with absent_gpu() as waits:
         comparison.trainer = SimpleNamespace(datamodule=_stream(kind, orderings, backbone))  # type: ignore[assignment]

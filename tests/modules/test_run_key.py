@@ -14,7 +14,7 @@ import pytest
 
 from headstart.modules import NearestClassMean, Replay, running_code
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.provenance import code_of, describe_method, doubts_about, own_digests
+from headstart.modules.provenance import code_of, describe_method, doubts_about, user_digests
 from headstart.modules.run_key import RunKey
 from headstart.tests.material.code_edits import CASES, MADE, RULE
 from headstart.tests.material.own_project import describe, method, project
@@ -78,7 +78,7 @@ def test_code_without_a_file_is_not_known(tmp_path: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.delattr(sys.modules["__main__"], "__file__")
         assert "__main__.Mine has no source file" in doubts_about(cell["Mine"](), {})
-        digests = [own_digests([cell["Mine"]]) for _ in range(2)]
+        digests = [user_digests([cell["Mine"]]) for _ in range(2)]
     assert digests[0] != digests[1]
     stored = [
         name for name, parts in MADE.items() if not describe(tmp_path, {"mine.py": method(**parts), **RULE})["doubts"]
@@ -113,10 +113,10 @@ def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:
 def test_a_module_is_what_was_imported_until_it_is_reloaded(tmp_path: Path) -> None:
     with project(tmp_path, {"mine.py": method()}):
         module = importlib.import_module("mine")
-        first = own_digests([module.Mine])
+        first = user_digests([module.Mine])
         (tmp_path / "mine.py").write_text(method(factor="3.00"))
-        assert own_digests([module.Mine]) == first
-        assert own_digests([importlib.reload(module).Mine]) != first
+        assert user_digests([module.Mine]) == first
+        assert user_digests([importlib.reload(module).Mine]) != first
 
 
 CHANGED = """\

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headstart.modules.running_code import own_modules
+from headstart.modules.running_code import user_modules
 
 
 def test_a_prompt_goes_on(tmp_path: Path) -> None:
@@ -21,10 +21,10 @@ def test_files_and_texts_have_entries_of_their_own(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"S = {number}")
         runpy.run_path(str(path))
-    assert {f"<{path}>" for path in names} <= own_modules().keys()
-    assert "headstart" not in own_modules()
-    before = own_modules().keys()
+    assert {f"<{path}>" for path in names} <= user_modules().keys()
+    assert "headstart" not in user_modules()
+    before = user_modules().keys()
     runner = tmp_path / "runner.py"
     runner.write_text('exec("S = 1")')
     runpy.run_path(str(runner))
-    assert own_modules().keys() - before == {f"<{runner}>", f"<a text that {runner} runs>"}
+    assert user_modules().keys() - before == {f"<{runner}>", f"<a text that {runner} runs>"}

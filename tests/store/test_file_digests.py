@@ -100,8 +100,8 @@ def test_without_a_memory_files_are_read(files: list[str], read: list[str], dama
 
 
 def test_many_files_are_stored_span_by_span(tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_digests, "SPAN", 100)
-    monkeypatch.setattr(file_digests, "PART", 7)
+    monkeypatch.setattr(file_digests, "SAVED_TOGETHER", 100)
+    monkeypatch.setattr(file_digests, "MAX_TASK_FILES", 7)
     many = [str(tmp_path / f"{number}") for number in range(250)]
     for path in many:
         write(Path(path), path)

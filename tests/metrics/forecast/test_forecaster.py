@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from headstart.metrics.forecast.curve_forecast import (
+    empirical_coverage,
     forecast_curve,
     leave_data_sets_out,
     mean_width,
     read_coverage,
-    share_held,
 )
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
@@ -87,7 +87,7 @@ def test_a_power_law_is_continued() -> None:
 def test_intervals_hold_on_data_sets_left_out() -> None:
     judged = leave_data_sets_out(known_cases(simulate(30, seed=1), known=[20, 50], ratios=[2, 4]))
     for level in LEVELS:
-        assert level - 0.07 < share_held(judged, level) < min(level + 0.07, 1)
+        assert level - 0.07 < empirical_coverage(judged, level) < min(level + 0.07, 1)
 
 
 def test_intervals_are_wider_where_a_method_is_harder_to_forecast() -> None:
@@ -101,7 +101,7 @@ def test_intervals_are_wider_where_a_method_is_harder_to_forecast() -> None:
     for method, known in product(EXPONENTS, (20, 50)):
         part = judged.query("method == @method and labels == @known")
         widths[method, known] = mean_width(part, 0.8)
-        assert share_held(part, 0.8) > 0.7
+        assert empirical_coverage(part, 0.8) > 0.7
     assert widths["fast", 50] > 2 * max(widths["fast", 20], widths["slow", 50])
 
 
@@ -149,7 +149,7 @@ def test_the_regression_is_that_of_scikit_learn() -> None:
     np.testing.assert_allclose(regression.coefficients, other(np.full(len(cases), True)), rtol=1e-6)
     for data_set in cases["data_set"].unique():
         rows = (cases["data_set"] == data_set).to_numpy()
-        np.testing.assert_allclose(regression.without_own_data_set()[rows], design[rows] @ other(~rows), rtol=1e-6)
+        np.testing.assert_allclose(regression.predict_left_out()[rows], design[rows] @ other(~rows), rtol=1e-6)
 
 
 def test_weighted_quantile_is_that_of_numpy() -> None:
@@ -184,7 +184,7 @@ def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
     assert {float(level) for level in read_coverage()} == set(LEVELS)
     for level, share in read_coverage().items():
         assert abs(share - float(level)) <= 0.03
-        assert share_held(judged, float(level)) == pytest.approx(share, abs=5e-4)
+        assert empirical_coverage(judged, float(level)) == pytest.approx(share, abs=5e-4)
 
 
 def test_a_missing_accuracy_is_refused() -> None:

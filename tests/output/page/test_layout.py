@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headstart.output.page.charts import marks
+from headstart.output.page.charts import method_styles
 from headstart.output.page.layout import Page, Part, Section, Text, render
 from headstart.output.tables import Table
 from headstart.tests.material import pages
@@ -19,10 +19,10 @@ def write(tmp_path: Path, shown: Page) -> pages.Page:
 
 
 def test_methods_look_different() -> None:
-    looks = [(look.line, tuple(look.dashes)) for look in marks(36)]
+    looks = [(style.colour, tuple(style.dashes)) for style in method_styles(36)]
     assert len(set(looks)) == 36
     # Colours go round before they come again.
-    assert [line for line, _ in looks[:6]] == [0, 1, 2, 3, 4, 5]
+    assert [colour for colour, _ in looks[:6]] == [0, 1, 2, 3, 4, 5]
 
 
 def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
