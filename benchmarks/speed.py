@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.benchmarks.frame import SHARED, compare, processor_time_of_commands, run, temporary_folder, timed
+from headstart.benchmarks.frame import ROOT, SHARED, compare, processor_time_of_commands, run, temporary_folder, timed
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.embedding import embed
 from headstart.datamodules.photos.picture_decoding import decode
@@ -56,7 +56,7 @@ EMBEDDED = 256
 BATCH = 32
 WEIGHTS = SHARED / "weights" / "mobilenet_v2_imagenet.safetensors"
 FINE_TUNING = (
-    "--config=benchmarks/local/fine_tuning/cats_and_dogs.yaml",
+    f"--config={ROOT}/benchmarks/local/fine_tuning/cats_and_dogs.yaml",
     "--criterion.stop_when_met=false",
     "--data.orderings=1",
     "--data.batch_size=4",

@@ -38,6 +38,13 @@ def _read_time(value: object) -> object:
     return time
 
 
+def _read_time_zone(value: object) -> ZoneInfo:
+    try:
+        return ZoneInfo(str(value))
+    except (OSError, ValueError, KeyError) as error:  # the name of a folder, a path, an unknown name
+        raise ValueError("is not the name of a time zone, such as UTC or Europe/Berlin") from error
+
+
 _Line = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)]
 _Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=DATASET_PATTERN)]
 _Number = Annotated[int, Field(ge=MIN_ENTRIES, le=MAX_ENTRIES)]
@@ -172,7 +179,7 @@ class Challenge(Document):
     ] = VERSIONS
     opens: _Time = None
     deadline: _Time = None
-    time_zone: ZoneInfo = ZoneInfo("UTC")
+    time_zone: Annotated[ZoneInfo, BeforeValidator(_read_time_zone)] = ZoneInfo("UTC")
     teams: ByTeam
     score: ScoreRules = ScoreRules()
 

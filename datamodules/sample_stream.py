@@ -70,7 +70,7 @@ class SampleStream(PhotoData):
         orderings_at_once: Orderings that run side by side in one pass over the stream, at most. By default as many as
             fit into a few gigabytes; methods that train the backbone run one at a time. A pass is stored when it ends.
         precision: Arithmetic of what is frozen, and of evaluations. `auto` uses bfloat16 if the hardware supports it,
-            else float32.
+            else float32. `trainer.precision` sets the arithmetic of training.
         near_duplicates: Also warn of validation photos that look like a training photo, such as copies of another size.
             Equal files are always found; see `on_duplicates`.
     """

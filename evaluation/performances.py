@@ -62,7 +62,7 @@ def performances(
     target is that of its data set.
 
     Args:
-        runs: Folders of runs, folders above them, or patterns such as 'runs/sources-*'.
+        runs: Folder of a run, or a pattern such as 'runs/sources-*' for several; or a list of these.
         performance: `accuracy` is that on the validation set after `samples` samples. `samples_to_criterion` is the
             sample limit less the mean of min(samples to criterion, limit), so that more is better.
         samples: Number of samples of `accuracy`. The last evaluation up to there counts. By default as many as all runs

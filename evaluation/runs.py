@@ -1,11 +1,9 @@
 """Finished runs of headstart train, read from their folders and joined."""
 
-import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from glob import glob
+from glob import glob, has_magic
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -75,42 +73,22 @@ class Run:
         return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
 
 
-def has_file_of_run(folder: Path, names: Collection[str]) -> bool:
-    """Return whether a folder of these names has a file of a run."""
-    return any(name in names for name in FILES)
+def find_folders(patterns: str | Sequence[str]) -> list[Path]:
+    """Return the folders that patterns of the shell match, those of each pattern sorted, without duplicates.
 
-
-def find_folders(
-    patterns: str | Sequence[str], is_wanted: Callable[[Path, Collection[str]], bool] = has_file_of_run
-) -> list[Path]:
-    """Return the wanted folders that match patterns of the shell, or lie below a match; none lies within another.
-
-    Other files and folders are ignored, because the shell may have expanded a pattern to them.
-
-    Args:
-        patterns: Folders, or patterns of the shell.
-        is_wanted: Whether a folder is wanted, from its path and the names of its files.
+    Files are ignored; for a pattern with a wildcard, folders without any file of a run are ignored, too.
 
     Raises:
-        UserError: A pattern matches nothing, or there is no such folder.
+        UserError: A pattern matches nothing.
     """
-    patterns = [patterns] if isinstance(patterns, str) else patterns
     folders: dict[Path, None] = {}
-    for pattern in patterns:
-        matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        matches = [path for path in map(Path, sorted(glob(pattern))) if path.is_dir()]  # noqa: PTH207 - Path.glob takes no absolute pattern
+        if has_magic(pattern):
+            matches = [path for path in matches if any((path / name).is_file() for name in FILES)]
         if not matches:
-            raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
-
-        for path, inner, files in chain.from_iterable(map(os.walk, matches)):
-            if is_wanted(Path(path), files):
-                inner.clear()
-                folders[Path(path)] = None
-            # Hidden folders belong to commands, such as the runs that a sweep is receiving.
-            inner[:] = sorted(name for name in inner if not name.startswith("."))
-
-    if not folders:
-        names = ", ".join(map(repr, patterns))
-        raise UserError(f"runs: there is no run and no ledger in {names}; name folders that headstart train wrote")
+            raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that headstart train wrote")
+        folders |= dict.fromkeys(matches)
     return list(folders)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, fields
 from tempfile import TemporaryFile, gettempdir
@@ -20,7 +21,7 @@ class _Spool:
     def __init__(self) -> None:
         # The file has no name, so that it is gone with the process, however that ends.
         self._file: Any = None
-        self._last: tuple[int | None, NDArray[Any]] = None, np.empty(0)
+        self._last: tuple[object, NDArray[Any]] = None, np.empty(0)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = f"_{name}"
@@ -28,34 +29,34 @@ class _Spool:
     def __set__(self, curves: Curves, array: NDArray[Any]) -> None:
         if array is not self._last[1]:
             narrow = array.astype(np.int16 if array.max(initial=0) < 2**15 else np.int32)
-            self._keep(self._write(narrow), narrow)
+            narrow.flags.writeable = False
+            self._last = self._write(narrow), narrow
         object.__setattr__(curves, self._name, self._last[0])
 
-    def _write(self, array: NDArray[Any]) -> int:
-        """Write an array; return where it begins."""
+    def _write(self, array: NDArray[Any]) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+        """Write an array; return where it begins, its shape and its type."""
         try:
             self._file = self._file or TemporaryFile()  # noqa: SIM115 - open as long as the process
-            start: int = self._file.seek(0, os.SEEK_END)
-            np.save(self._file, array)
+            start = self._file.seek(0, os.SEEK_END)
+            array.tofile(self._file)
         except OSError as error:
             raise UserError(
                 f"runs: the traces do not fit into {gettempdir()!r} ({reason_of(error)}); make room, or name another "
                 "folder in the environment variable TMPDIR"
             ) from error
-        return start
+        return start, array.shape, array.dtype
 
     def __get__(self, curves: Curves | None, owner: type) -> Any:  # noqa: ANN401 - an array
         if curves is None:
             raise AttributeError("the field has no default")
-        start = getattr(curves, self._name)
-        if self._last[0] != start:
+        where = getattr(curves, self._name)
+        if self._last[0] != where:
+            start, shape, dtype = where
             self._file.seek(start)
-            self._keep(start, np.load(self._file))
+            array = np.fromfile(self._file, dtype, math.prod(shape)).reshape(shape)
+            array.flags.writeable = False
+            self._last = where, array
         return self._last[1]
-
-    def _keep(self, start: int, array: NDArray[Any]) -> None:
-        array.flags.writeable = False
-        self._last = start, array
 
 
 @dataclass(frozen=True)

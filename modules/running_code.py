@@ -25,6 +25,7 @@ from headstart.store.json_digest import digest_of
 SUITE = "headstart"
 # Folders of the suite whose code can affect a count of correct predictions; `output` only shows and writes.
 FOLDERS = ("callbacks", "cli", "contract", "datamodules", "engines", "metrics", "modules", "store")
+SUFFIXES = (".py", ".csv", ".json", ".yaml")
 INSTALLED = ("site-packages", "dist-packages")
 # Python needs longer than this to import the first module.
 START_UP_SECONDS = 0.02
@@ -169,7 +170,7 @@ def installed_packages() -> str:
 
 def _suite_files() -> list[Path]:
     files = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*"))
-    return sorted(path for path in files if path.suffix in (".py", ".yaml"))
+    return sorted(path for path in files if path.suffix in SUFFIXES)
 
 
 def _changed(file: Path) -> bool:

@@ -70,7 +70,7 @@ def configs_of(args: Sequence[str]) -> list[str]:
 
 
 def load_yaml(text: str | bytes) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Return what a configuration holds that the suite has written."""
+    """Return what YAML of the suite holds, which it ships or has written."""
     return yaml.load(text, LOADER)
 
 

@@ -97,12 +97,14 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 def _load(cache: Path, states: Mapping[str, str]) -> dict[str, str]:
     """Return the stored digests of files that have not changed since."""
+    paths = {os.fsencode(path): path for path, state in states.items() if state}
     digests: dict[str, str] = {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as database:
-        for path, state in states.items():
-            rows = database.execute("SELECT digest FROM files WHERE path = ? AND state = ?", (os.fsencode(path), state))
-            if row := rows.fetchone():
-                digests[path] = row[0]
+        for some in _parts(list(paths), MAX_TASK_FILES):
+            marks = ",".join("?" * len(some))
+            for encoded, state, digest in database.execute(f"SELECT * FROM files WHERE path IN ({marks})", some):
+                if state == states[paths[encoded]]:
+                    digests[paths[encoded]] = digest
     return digests
 
 

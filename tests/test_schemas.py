@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from headstart.contract.versions import VERSIONS, json_schemas
 from headstart.scripts.write_schemas import write_schemas
 
 SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"
@@ -23,3 +24,10 @@ def test_committed_files_are_what_the_script_writes(tmp_path: Path) -> None:
         version = "1.1" if name.startswith("1.1/") else "1.0"
         schema: dict[str, Any] = json.loads(text)
         assert (schema["contract_version"], schema["$id"].split(":")[2]) == (version, version)
+
+
+def test_every_field_of_a_schema_says_what_it_is() -> None:
+    for schema in (each for version in VERSIONS for each in json_schemas(version).values()):
+        for part in (schema, *schema.get("$defs", {}).values()):
+            for field, described in part.get("properties", {}).items():
+                assert "description" in described or "$ref" in described, (schema["$id"], field)

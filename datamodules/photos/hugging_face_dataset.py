@@ -11,6 +11,7 @@ from typing import Any
 from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.hugging_face_files import (
+    METADATA,
     PHOTOS,
     VALIDATION_SPLITS,
     find_files,
@@ -138,34 +139,36 @@ class HuggingFaceDataset(SplitSource):
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
     def _loaded_by(self, datasets: Any) -> Any:  # noqa: ANN401 - a package without types
-        if self.local is not None and self.data_files is None:
-            is_saved = any((self.local / name).is_file() for name in SAVED)
-            return datasets.load_from_disk(str(self.local)) if is_saved else self._load_folder(datasets, self.local)
-
-        path, options = str(self.local or self.path), {"name": self.subset, "revision": self.revision}
         if self.data_files is not None:
-            options["data_files"] = _expanded(self.data_files)
-        used = datasets.load_dataset_builder(path, **options).config.data_files
-        if self.data_files is None and self.subset is None and used:
-            require_all_used(self.path, self.revision, used)
-        loaded = datasets.load_dataset(path, **options)
-        return self._require_all_read(loaded, used) if self.path == PHOTOS else loaded
+            path, options = str(self.local or self.path), {"data_files": _expanded(self.data_files)}
+            builder = datasets.load_dataset_builder(path, self.subset, revision=self.revision, **options)
+            loaded = datasets.load_dataset(path, self.subset, revision=self.revision, **options)
+            return self._require_all_read(loaded, builder.config.data_files) if self.path == PHOTOS else loaded
+        if self.local is None:
+            builder = datasets.load_dataset_builder(self.path, self.subset, revision=self.revision)
+            if self.subset is None and builder.config.data_files:
+                require_all_used(self.path, self.revision, builder.config.data_files)
+            return datasets.load_dataset(self.path, self.subset, revision=self.revision)
+        if any((self.local / name).is_file() for name in SAVED):
+            return datasets.load_from_disk(str(self.local))
+        return self._load_folder(datasets, self.local)
 
     def _load_folder(self, datasets: Any, folder: Path) -> Any:  # noqa: ANN401 - a package without types
         """Load all files of a folder, whatever they are called, and compare their number where each is a photo."""
         form, files, self.left_out = find_files(folder)
-        loaded = datasets.load_dataset(form, data_files=literal(files, folder))
+        with_metadata = any(Path(name).name.startswith("metadata.") for names in files.values() for name in names)
+        options = {"drop_labels": with_metadata} if form == PHOTOS else {}
+        loaded = datasets.load_dataset(form, data_files=literal(files, folder), **options)
         return self._require_all_read(loaded, files) if form == PHOTOS else loaded
 
     def _require_all_read(self, loaded: Any, files: Mapping[Any, Sequence[str]]) -> Any:  # noqa: ANN401 - a package without types
         """Return photos that were read from files, of which each is one."""
-        names = [name for of_split in files.values() for name in of_split]
-        photos = [name for name in names if not Path(name).name.startswith("metadata.")]
+        photos = [name for names in files.values() for name in names if Path(name).name not in METADATA]
         read = sum(map(len, loaded.values()))
         if len(photos) != read:
             raise UserError(
                 f"path: {self.path} has {len(photos)} photos, of which the package datasets reads {read}; "
-                "use UnsplitClassFolders, which reads them all"
+                "use UnsplitClassFolders, which reads them all, or name all in the metadata"
             )
         return loaded
 
@@ -193,10 +196,18 @@ class HuggingFaceDataset(SplitSource):
     def _image(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the photos, or check the one that was named."""
         types = {name: _type(feature) for name, feature in dataset.features.items()}
-        if self.image is not None and types.get(self.image) in PICTURES:
-            return self.image
-        by_type = ([name for name in types if types[name] == kind] for kind in PICTURES)
-        return self._only("image", self.image, next(filter(None, by_type), []), "Image")
+        by_type = {kind: [name for name in types if types[name] == kind] for kind in PICTURES}
+        fitting = next(filter(None, by_type.values()), [])
+        named = self.image if self.image in [*by_type["Image"], *by_type["binary"]] else None
+        image = named or self._only("image", self.image, fitting, "Image")
+
+        # A shard's columns are the endings of its first samples.
+        if dataset.builder_name == "webdataset" and (empty := dataset.data.column(image).null_count):
+            raise UserError(
+                f"image: {empty} of {len(dataset)} samples of {self.path} have no member {image}; give all pictures "
+                "one ending"
+            )
+        return image
 
     def _label(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the classes, or check the one that was named."""

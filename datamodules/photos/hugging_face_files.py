@@ -21,6 +21,8 @@ NOT_FOR_TRAINING = {*VALIDATION_SPLITS, "eval", "evaluation", "testing"}
 # Formats of the package datasets, by the endings of their files.
 FORMATS = {".parquet": "parquet", ".tar": "webdataset"}
 PHOTOS = "imagefolder"
+# Files of an image folder that hold its labels.
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 # The name of a file with its split: `train-00000-of-00004.parquet`, or `test.parquet`.
 _NAMED = re.compile(rf"(\w+)-\d+-of-\d+\b|({'|'.join(SPLITS)})(?![a-zA-Z])")
 
@@ -43,24 +45,27 @@ def find_files(folder: Path) -> tuple[str, dict[str, list[str]], dict[str, str]]
         UserError: There are none, or files of several formats, or some without a split.
     """
     files = sorted(_files_below(folder), key=in_order)
-    photos = [name for name in files if is_photo(name)]
-    formats = {FORMATS[suffix] for name in files if (suffix := Path(name).suffix.lower()) in FORMATS}
-    formats |= {PHOTOS} if photos else set()
-    if len(formats) != 1:
+    content = [name for name in files if Path(name).name not in METADATA]
+    photos = [name for name in content if is_photo(name)]
+    formats = {FORMATS[suffix] for name in content if (suffix := Path(name).suffix.lower()) in FORMATS}
+    if bool(photos) + len(formats) != 1:
+        kinds = ", ".join(sorted(({PHOTOS} if photos else set()) | formats)) or "neither"
         raise UserError(
-            f"path: {folder} must hold either Parquet files, tar shards or photos, and it holds "
-            f"{', '.join(sorted(formats)) or 'neither'}; name the files with data_files"
+            f"path: {folder} must hold either Parquet files, tar shards or photos, and it holds {kinds}; "
+            "name the files with data_files"
         )
 
-    (form,) = formats
     if photos:
-        splits = _splits_of_photos(folder, photos)
-    else:
-        splits = {name: _split_of(name) for name in files if FORMATS.get(Path(name).suffix.lower()) == form}
-        if not any(splits.values()):
-            _require_no_split(folder, splits)
-    left_out = {name: other_kind(name) or STRAY for name in files if name not in splits}
-    return form, _group(folder, splits), left_out
+        metadata = [name for name in files if Path(name).name in METADATA]
+        strays = [] if metadata else _beside_classes(photos)
+        left_out = {name: other_kind(name) for name in content if not is_photo(name)} | dict.fromkeys(strays, STRAY)
+        return PHOTOS, _split_photos(folder, [name for name in photos if name not in left_out], metadata), left_out
+    (form,) = formats
+    used = [name for name in content if FORMATS.get(Path(name).suffix.lower()) == form]
+    splits = {name: _split_of(name) for name in used}
+    if not any(splits.values()):
+        _require_no_split(folder, used)
+    return form, _group(folder, splits), {name: other_kind(name) for name in files if name not in splits}
 
 
 def literal(files: Mapping[str, Sequence[str]], folder: Path) -> dict[str, list[str]]:
@@ -119,18 +124,17 @@ def _beside_classes(photos: Sequence[str]) -> list[str]:
     return [name for name, parent in parents.items() if parent in with_classes]
 
 
-def _splits_of_photos(folder: Path, photos: Sequence[str]) -> dict[str, str]:
-    """Return the splits of photos in class folders by name, empty texts if there are none; others are left out."""
-    beside = set(_beside_classes(photos))
-    parts = [name.split("/") for name in photos if name not in beside]
-    in_splits = all(first in SPLITS and len(rest) > 1 for first, *rest in parts)
+def _split_photos(folder: Path, photos: list[str], metadata: list[str]) -> dict[str, list[str]]:
+    parts = [name.split("/") for name in photos]
+    in_splits = all(first in SPLITS and (len(rest) > 1 or metadata) for first, *rest in parts)
     if not in_splits:
         _require_no_split(folder, {first for first, *rest in parts if len(rest) > 1})
-    if len({len(part) for part in parts}) > 1:
+    splits = {name: name.split("/")[0] if in_splits else "" for name in [*photos, *metadata]}
+    if not metadata and len({len(part) for part in parts}) > 1:
         raise UserError(
             f"path: {folder} holds photos at several depths; the package datasets needs them in class folders"
         )
-    return {"/".join(part): part[0] if in_splits else "" for part in parts}
+    return _group(folder, splits)
 
 
 def _require_no_split(folder: Path, names: Iterable[str]) -> None:

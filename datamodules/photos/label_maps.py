@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
-from headstart.datamodules.photos.folder_listing import list_classes, read_folder, require_folder
+from headstart.datamodules.photos.folder_listing import read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from headstart.datamodules.photos.picture_decoding import upright
 from headstart.datamodules.photos.torchvision_dataset import Arguments, TorchvisionSource
@@ -96,10 +96,14 @@ class MapFolders(PhotoSource):
             folders = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
             raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
-        listed, left_out = list_classes(split)
-        of_kinds = [listed.get(kind, []) for kind in ("images", "masks")]
-        photos, maps = ({Path(name).stem: split / name for name in of_kind} for of_kind in of_kinds)
-        alone, count = sorted(photos.keys() ^ maps.keys()), sum(map(len, of_kinds))
+        if not all((split / kind).is_dir() for kind in ("images", "masks")):
+            raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
+        listed = {kind: read_folder(split / kind) for kind in ("images", "masks")}
+        photos, maps = (
+            {Path(name).stem: split / kind / name for name in folder.photos} for kind, folder in listed.items()
+        )
+        alone = sorted(photos.keys() ^ maps.keys())
+        count = sum(len(folder.photos) for folder in listed.values())
         if not photos or alone or count > 2 * len(photos):
             raise UserError(
                 f"root: {split} must hold images/ with photos and masks/ with one label map of the same name for each; "
@@ -107,7 +111,11 @@ class MapFolders(PhotoSource):
             )
 
         paired = pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
-        paired.left_out = {f"{split.name}/{name}": reason for name, reason in left_out.items()}
+        paired.left_out = {
+            f"{split.name}/{kind}/{name}": other
+            for kind, folder in listed.items()
+            for name, other in folder.others.items()
+        }
         return paired
 
 

@@ -79,8 +79,9 @@ def forecast(
     document = {"schema": SCHEMA, **made_from, "coverage": read_coverage(), "left_out": left_out, "settings": described}
     results.write(document, texts={f"{NAME}.md": _report(document)})
 
-    print_tables([*map(_table, described)] if len(described) <= MOST_PRINTED else [])
-    print_lines([CAPTION, *_remarks(document)])
+    is_printed = len(described) <= MOST_PRINTED
+    print_tables([*map(_table, described)] if is_printed else [])
+    print_lines([*([CAPTION] if is_printed else []), *_remarks(document)])
     results.print_written()
     return document
 

@@ -1,8 +1,11 @@
 """Runs and ledgers below folders, grouped into settings by all that must agree for their traces to be compared."""
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from glob import glob
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,6 @@ from headstart.evaluation.protocol_differences import find_method, flatten, sele
 from headstart.evaluation.runs import (
     BASELINE,
     Run,
-    find_folders,
     in_common,
     is_run,
     join,
@@ -46,7 +48,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     Raises:
         UserError: There are no runs, or no setting can be scored.
     """
-    folders = find_folders(patterns, lambda folder, names: is_ledger(folder) or is_run(folder, names))
+    folders = _find_folders(patterns)
     ledgers, left_out, groups = [*filter(is_ledger, folders)], LeftOut(), dict[str, list[Run]]()
     for folder in (folder for folder in folders if folder not in ledgers):
         try:
@@ -83,6 +85,30 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     names = name_settings([setting.protocol for setting in settings])
     settings = [replace(each, name=name) for each, name in zip(settings, names, strict=True)]
     return settings, [*left_out, *unscored]
+
+
+def _find_folders(patterns: Sequence[str]) -> list[Path]:
+    """Return the folders of runs and of ledgers that match patterns, or lie below a match; none lies within another.
+
+    Other files and folders are ignored, because the shell may have expanded a pattern to them.
+    """
+    folders: dict[Path, None] = {}
+    for pattern in patterns:
+        matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
+        if not matches:
+            raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
+
+        for path, inner, files in chain.from_iterable(map(os.walk, matches)):
+            if is_ledger(Path(path)) or is_run(Path(path), files):
+                inner.clear()
+                folders[Path(path)] = None
+            # Hidden folders belong to commands, such as the runs that a sweep is receiving.
+            inner[:] = sorted(name for name in inner if not name.startswith("."))
+
+    if not folders:
+        names = ", ".join(map(repr, patterns))
+        raise UserError(f"runs: there is no run and no ledger in {names}; name folders that headstart train wrote")
+    return list(folders)
 
 
 def _identity(run: Run) -> dict[str, Any]:

@@ -79,12 +79,12 @@ class Wins:
 
     def tied_percent(self) -> Floats:
         """Compute the share of experiments with several winners in per cent, `[e]`, NaN where nothing is decided."""
-        return quotients(100 * self.tied.sum(axis=(0, 1)), self.decided.sum(axis=(0, 1)))
+        return _quotients(100 * self.tied.sum(axis=(0, 1)), self.decided.sum(axis=(0, 1)))
 
 
 def _percent(won: Floats, decided: NDArray[np.int64]) -> Floats:
     """Return experiments won `[e, m]` as percentages of those decided `[e]`, and their means, `[m, e + 1]`."""
-    rates = quotients(100 * won.T, np.broadcast_to(decided, won.T.shape))
+    rates = _quotients(100 * won.T, np.broadcast_to(decided, won.T.shape))
     is_decided = decided > 0
     average = rates[:, is_decided].mean(axis=1) if is_decided.any() else rates[:, 0]
     return np.column_stack([rates, average])
@@ -135,7 +135,7 @@ def group_agreements(vectors: Floats, count: NDArray[np.int64]) -> tuple[Floats,
         Means `[...]`, NaN for a group without a pair, and the number of pairs `[...]`.
     """
     pairs = count * (count - 1) // 2
-    return quotients(((vectors**2).sum(axis=-1) - count) / 2, pairs), pairs
+    return _quotients(((vectors**2).sum(axis=-1) - count) / 2, pairs), pairs
 
 
 def agreements_across(
@@ -156,7 +156,7 @@ def agreements_across(
     """
     pairs = (count.sum(axis=0) ** 2 - (count**2).sum(axis=0)) // 2
     total = ((vectors.sum(axis=0) ** 2).sum(axis=-1) - (vectors**2).sum(axis=(0, -1))) / 2
-    means = quotients(total, pairs)
+    means = _quotients(total, pairs)
     with np.errstate(invalid="ignore", divide="ignore"):
         return means - (1 - means) / (population - 1), pairs
 
@@ -200,13 +200,13 @@ class Agreements:
 
     def means(self) -> Floats:
         """Compute the mean over the groups of each batch or target, `[k]`, NaN where there are none."""
-        return quotients(self.total, self.groups)
+        return _quotients(self.total, self.groups)
 
     def means_without(self) -> Floats:
         """Compute the mean over the groups of all others but each, `[k]`, NaN where there are none."""
-        return quotients(self.total.sum() - self.total, self.groups.sum() - self.groups)
+        return _quotients(self.total.sum() - self.total, self.groups.sum() - self.groups)
 
 
-def quotients(total: NDArray[Any], groups: NDArray[Any]) -> Floats:
+def _quotients(total: NDArray[Any], groups: NDArray[Any]) -> Floats:
     """Divide, and return NaN where there are no groups."""
     return np.asarray(np.divide(total, groups, out=np.full(total.shape, np.nan), where=groups > 0))

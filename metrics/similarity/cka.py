@@ -220,7 +220,8 @@ def _self_products(gram: Floats) -> GramProducts:
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Compute the products from the products of features of every pair, summed over chunks of rows."""
     n, m = embeddings[0].n, len(embeddings)
-    products, workspaces = np.empty((m, m)), (Workspace(), Workspace())
+    products, diagonals = np.empty((m, m)), np.empty((m, n))
+    workspaces = Workspace(), Workspace()
     for i, x in enumerate(embeddings):
         for j, y in enumerate(embeddings[: i + 1]):
             step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
@@ -230,6 +231,8 @@ def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
                 left = x.centred(rows, workspaces[0])
                 right = left if i == j else y.centred(rows, workspaces[1])
                 product += left.T @ right
+                if i == j:
+                    diagonals[i, rows] = (left * left).sum(1)
             flat = np.ravel(product)
             products[i, j] = products[j, i] = float(flat @ flat)
-    return GramProducts.of(products, np.stack([x.squared_lengths() for x in embeddings]))
+    return GramProducts.of(products, diagonals)

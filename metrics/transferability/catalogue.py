@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import yaml
 
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.transferability.inputs import Inputs
+from headstart.output.shipped_files import load_yaml
 
 CATALOGUE = Path(__file__).with_name("catalogue.yaml")
 # Arguments of functions that are data; all others are options.
@@ -110,4 +110,4 @@ def _read(entry: Mapping[str, Any]) -> TransferabilityMetric:
 
 
 # By the names in options, tables and documents, in the order of reports.
-METRICS = {name: _read(entry) for name, entry in yaml.safe_load(CATALOGUE.read_text(encoding="utf-8")).items()}
+METRICS = {name: _read(entry) for name, entry in load_yaml(CATALOGUE.read_text(encoding="utf-8")).items()}

@@ -10,6 +10,8 @@ import yaml
 from headstart import datamodules, evaluate, modules
 from headstart.datamodules import PhotoSource
 from headstart.evaluation.listing import Kind, list_choices
+from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
+from headstart.metrics.transferability.catalogue import METRICS
 
 ROOT = Path(evaluate.__file__).parent
 
@@ -39,6 +41,11 @@ def test_datasets_are_all_that_is_exported() -> None:
     listed = list_choices("datasets")
     assert set(listed) == set(sources)
     assert all(line == (sources[name].__doc__ or "").splitlines()[0] for name, line in listed.items())
+
+
+def test_metrics_and_measures_are_those_of_the_catalogues() -> None:
+    assert list(list_choices("metrics")) == list(METRICS)
+    assert list(list_choices("measures")) == list(SIMILARITY_MEASURES)
 
 
 def test_models_are_those_of_the_registry(tmp_path: Path) -> None:
