@@ -88,6 +88,7 @@ def test_configurations_of_methods_have_all_that_take_such_inputs() -> None:
     assert read_methods("feature_methods")[0] == {"baseline": frozen["baseline"], "methods": kept}
 
 
+@pytest.mark.slow
 def test_benchmark_targets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for target, source, model in TARGETS:
@@ -109,6 +110,7 @@ def test_each_download_of_the_public_suite_has_a_digest() -> None:
         assert re.fullmatch(r"IMAGENET1K_V[12]|https://\S+/[0-9a-f]{40}/\S+#sha256=[0-9a-f]{64}", weights), name
 
 
+@pytest.mark.slow
 def test_targets_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [(target, CONFIGS / "backbone" / "random.yaml") for target in sorted(ALL_TARGETS)]
     pairs += [(CONFIGS / "data" / "drawn_pets.yaml", each) for each in sorted((CONFIGS / "backbone").glob("*.yaml"))]
@@ -122,7 +124,7 @@ def test_targets_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("shared_cache")
 @pytest.mark.parametrize(
     "config",
-    [pytest.param(path, marks=pytest.mark.slow if path.stem == "fine_tuning" else ()) for path in COMPARISONS],
+    [pytest.param(path, marks=() if path.stem == "demo" else pytest.mark.slow) for path in COMPARISONS],
     ids=lambda path: path.stem,
 )
 def test_every_shipped_config_runs(

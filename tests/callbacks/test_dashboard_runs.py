@@ -17,6 +17,7 @@ def logger_of(folder: Path, **options: Any) -> DashboardLogger:
     return DashboardLogger(save_dir=str(folder / "run"), mode="offline", **options)
 
 
+@pytest.mark.slow
 def test_interrupted_run_is_continued_as_the_same_run(script: Callable[..., Any], tmp_path: Path) -> None:
     # The first pass ends; the second is cut off.
     counts = [[[0] * 12, [0] * 12]]

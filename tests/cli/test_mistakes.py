@@ -176,6 +176,7 @@ SOURCES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_mistakes_of_every_source_name_the_option_of_either_command_once(
     fit: Fit, capsys: pytest.CaptureFixture[str]
 ) -> None:

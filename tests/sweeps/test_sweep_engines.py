@@ -42,6 +42,7 @@ FINE_TUNING = [
 ]
 
 
+@pytest.mark.slow
 def test_a_machine_without_the_command_s_disk_gives_the_same(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]]
 ) -> None:

@@ -87,11 +87,9 @@ def test_rules_on_evalai(host: Host, tmp_path: Path) -> None:
     assert "An owl &amp; An" in (bundle / "templates" / "overview.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_cache")
-@pytest.mark.parametrize(
-    ("worker", "team"),
-    [("codabench", "blue"), ("evalai", "red"), pytest.param("codabench in 2025", "red", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("worker", "team"), [("codabench", "blue"), ("evalai", "red"), ("codabench in 2025", "red")])
 def test_scores_are_those_of_the_command(
     worker: str, team: str, host: Host, bundles: dict[str, Path], tmp_path: Path
 ) -> None:
