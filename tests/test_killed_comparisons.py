@@ -92,7 +92,10 @@ def test_killed_at_random_moments(kind: str, tmp_path: Path) -> None:
     options = [f"--config={CHECKOUT / 'configs' / 'demo.yaml'}", *(f"--data.{each}" for each in small), *more]
     options += ["--criterion.consecutive=4", "--trainer.accelerator=cpu", "--trainer.logger=false"]
     environment = {**os.environ, "HEADSTART_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(CHECKOUT)}
-    command = [sys.executable, "-c", SERVER, json.dumps(options), str(kills), str(tmp_path)]
+    # Traces of own methods are stored of scripts alone.
+    server = tmp_path / "server.py"
+    server.write_text(SERVER)
+    command = [sys.executable, str(server), json.dumps(options), str(kills), str(tmp_path)]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 

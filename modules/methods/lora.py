@@ -7,33 +7,48 @@ from jsonargparse.typing import PositiveFloat, PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
-from torch.nn.utils.parametrize import register_parametrization
 
 from headstart.modules.methods.fine_tuning import FineTuning
 from headstart.output.errors import UserError
 
-# Attention of torch reads the weight of the second type, which is a linear layer by another name.
-ADAPTED = (nn.Linear, NonDynamicallyQuantizableLinear, nn.Conv2d)
 
+class LowRankWeight(nn.Module):
+    """A layer whose weight is the pre-trained one plus a product of two narrow matrices.
 
-class LowRank(nn.Module):
-    """The sum of a pre-trained weight and a product of two narrow matrices, which is read in the weight's place.
+    Reading `weight` returns their sum, in the layer's own `forward`, in attention and in the folding of batch norm.
 
-    Args:
+    Attributes:
+        pretrained: The pre-trained weight, `[outputs, inputs, ...]`.
         up: `[outputs, rank]`.
         down: `[rank, inputs]`.
         scale: Factor of their product.
     """
 
-    def __init__(self, up: Tensor, down: Tensor, scale: float) -> None:
-        super().__init__()
-        self.up = nn.Parameter(up)
-        self.down = nn.Parameter(down)
-        self.scale = scale
+    pretrained: Tensor
+    up: nn.Parameter
+    down: nn.Parameter
+    scale: float
 
-    def forward(self, pretrained: Tensor) -> Tensor:
-        """Return the sum, of the weight's shape, `[outputs, inputs, ...]`."""
-        return pretrained + (self.scale * self.up @ self.down).view_as(pretrained)
+    @property
+    def weight(self) -> Tensor:
+        """The sum."""
+        return self.pretrained + (self.scale * self.up @ self.down).view_as(self.pretrained)
+
+
+class LowRankLinear(LowRankWeight, nn.Linear):  # type: ignore[override]
+    """A linear layer with a weight of this kind."""
+
+
+class LowRankConv2d(LowRankWeight, nn.Conv2d):  # type: ignore[override]
+    """A convolution of single pixels with a weight of this kind."""
+
+
+# Attention reads the weight of the second type, which is a linear layer by another name.
+ADAPTED: dict[type[nn.Module], type[LowRankWeight]] = {
+    nn.Linear: LowRankLinear,
+    NonDynamicallyQuantizableLinear: LowRankLinear,
+    nn.Conv2d: LowRankConv2d,
+}
 
 
 class LoRA(FineTuning):
@@ -79,18 +94,23 @@ class LoRA(FineTuning):
                 f"rank: {self.rank} requested, but the backbone has no linear layer or 1x1 convolution whose weight "
                 "has more values than a change of this rank; take a lower one or another method"
             )
-        return [factor for change in adapted for factor in (change.up, change.down)]
+        return [factor for layer in adapted for factor in (layer.up, layer.down)]
 
     def _can_adapt(self, layer: nn.Linear | nn.Conv2d) -> bool:
         is_of_pixels = isinstance(layer, nn.Linear) or (layer.kernel_size == (1, 1) and layer.groups == 1)
         outputs, inputs = layer.weight.shape[:2]
         return type(layer) in ADAPTED and is_of_pixels and self.rank * (outputs + inputs) < layer.weight.numel()
 
-    def _adapt_layer(self, layer: nn.Linear | nn.Conv2d, generator: torch.Generator) -> LowRank:
-        """Add a change to a layer in place, so that all references to the layer remain valid."""
-        weight = layer.weight
-        outputs, inputs = weight.shape[:2]
+    def _adapt_layer(self, layer: nn.Linear | nn.Conv2d, generator: torch.Generator) -> LowRankWeight:
+        """Change the class of a layer in place, so that all references to the layer remain valid."""
+        pretrained = layer.weight
+        outputs, inputs = pretrained.shape[:2]
         down = (2 * torch.rand(self.rank, inputs, generator=generator) - 1) * inputs**-0.5
-        change = LowRank(weight.new_zeros(outputs, self.rank), down.to(weight), self.alpha / self.rank)
-        register_parametrization(layer, "weight", change)
-        return change
+        del layer.weight
+        layer.__class__ = ADAPTED[type(layer)]  # type: ignore[assignment]
+        assert isinstance(layer, LowRankWeight)
+        layer.pretrained = pretrained
+        layer.up = nn.Parameter(pretrained.new_zeros(outputs, self.rank))
+        layer.down = nn.Parameter(down.to(pretrained))
+        layer.scale = self.alpha / self.rank
+        return layer

@@ -13,7 +13,7 @@ from torchvision.models.vision_transformer import VisionTransformer
 
 from headstart.modules import LoRA
 from headstart.modules.method import Method, MethodStart
-from headstart.modules.methods.lora import LowRank
+from headstart.modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
 from headstart.modules.networks.trainable_backbone import TrainableBackbone, folded
 from headstart.output.errors import UserError
 from headstart.tests.material.streams import begin_on, staged
@@ -23,10 +23,10 @@ RANK, ALPHA = 2, 6.0
 
 TINY = {"img_size": 32, "embed_dim": 24, "depth": 2, "num_heads": 2, "num_classes": 0}
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], set[type]]] = {
-    "mobilenet": (lambda: mobilenet_v2(num_classes=5, width_mult=0.35), {nn.Conv2d, nn.Linear}),
-    "transformer": (lambda: VisionTransformer(32, 16, 2, 2, 24, 48, num_classes=5), {nn.Linear}),
-    "timm's transformer": (lambda: timm.create_model("vit_tiny_patch16_224", **TINY), {nn.Linear}),
-    "efficientnet": (lambda: timm.create_model("efficientnet_b0", num_classes=0), {nn.Conv2d}),
+    "mobilenet": (lambda: mobilenet_v2(num_classes=5, width_mult=0.35), {LowRankConv2d, LowRankLinear}),
+    "transformer": (lambda: VisionTransformer(32, 16, 2, 2, 24, 48, num_classes=5), {LowRankLinear}),
+    "timm's transformer": (lambda: timm.create_model("vit_tiny_patch16_224", **TINY), {LowRankLinear}),
+    "efficientnet": (lambda: timm.create_model("efficientnet_b0", num_classes=0), {LowRankConv2d}),
 }
 
 
@@ -42,12 +42,9 @@ def begun(make: Callable[[], nn.Module], rank: int = RANK, seed: int = 0) -> tup
     return method, copy.deepcopy(network)
 
 
-def changes(method: Method) -> dict[str, LowRank]:
-    """Return the changes of low rank by the layers whose weights they change."""
+def layers(method: Method) -> dict[str, LowRankWeight]:
     assert method.backbone is not None
-    ends = ".parametrizations.weight.0"
-    changed = method.backbone.named_modules()
-    return {name.removesuffix(ends): each for name, each in changed if isinstance(each, LowRank)}
+    return {name: each for name, each in method.backbone.named_modules() if isinstance(each, LowRankWeight)}
 
 
 def train(method: LoRA) -> None:
@@ -60,17 +57,15 @@ def train(method: LoRA) -> None:
 def test_of_any_network_low_ranks_and_the_head_alone_move(make: Callable[[], nn.Module], kinds: set[type]) -> None:
     method, network = begun(make)
     photos = torch.randn(3, 3, 32, 32)
-    adapted = changes(method)
-    assert {
-        kind for kind in (nn.Conv2d, nn.Linear) for name in adapted if isinstance(network.get_submodule(name), kind)
-    } == kinds
+    adapted = layers(method)
+    assert {type(layer) for layer in adapted.values()} == kinds
     with torch.no_grad():
         assert torch.equal(method.features(photos), network(photos))
     before = {name: value.clone() for name, value in method.state_dict().items()}
     train(method)
     after = method.state_dict()
     changed = {name for name, value in before.items() if not torch.equal(value, after[name])}
-    ups, downs = ({f"backbone.{name}.parametrizations.weight.0.{part}" for name in adapted} for part in ("up", "down"))
+    ups, downs = ({f"backbone.{name}.{part}" for name in adapted} for part in ("up", "down"))
     # The gradient of some factors in a deep random network is zero.
     assert {"weight", "bias", *ups} <= changed <= {"weight", "bias", *ups, *downs}
     assert len(changed & downs) > len(downs) / 2
@@ -78,8 +73,8 @@ def test_of_any_network_low_ranks_and_the_head_alone_move(make: Callable[[], nn.
         original, trained = network(photos), method.features(photos)
         # The same as the network with the sums in place of its weights.
         for name, layer in adapted.items():
-            weight = network.get_parameter(f"{name}.weight")
-            weight.add_((ALPHA / RANK * (layer.up.double() @ layer.down.double())).view_as(weight).float())
+            change = ALPHA / RANK * (layer.up.double() @ layer.down.double())
+            network.get_parameter(f"{name}.weight").add_(change.view_as(layer.pretrained).float())
         size = trained.abs().max()
         assert (trained - original).abs().max() > 1e-2 * size
         assert (trained - network(photos)).abs().max() < 1e-4 * size
@@ -97,7 +92,7 @@ def test_depthwise_grouped_wide_and_small_layers_stay() -> None:
         nn.Linear(3, 30),
     )
     for rank, expected in ((1, ["3", "4", "7"]), (2, ["3", "4", "7"]), (3, ["3"])):
-        assert list(changes(begun(lambda: network, rank)[0])) == expected
+        assert list(layers(begun(lambda: network, rank)[0])) == expected
 
 
 def test_evaluations_fold_what_is_learnt() -> None:
