@@ -25,6 +25,7 @@ from headstart.store.json_digest import digest_of
 SUITE = "headstart"
 # Folders of the suite whose code can affect a count of correct predictions; `output` only shows and writes.
 FOLDERS = ("callbacks", "cli", "contract", "datamodules", "engines", "metrics", "modules", "store")
+# Suffixes of its code, and of the tables that the code reads; weights have digests of their own in a key.
 SUFFIXES = (".py", ".csv", ".json", ".yaml")
 INSTALLED = ("site-packages", "dist-packages")
 # Python needs longer than this to import the first module.
@@ -182,7 +183,8 @@ def _changed(file: Path) -> bool:
 def _user_files(names: Collection[str] | None = None) -> Iterator[tuple[str, ModuleType, str]]:
     """Yield name, module and file of the loaded user modules, or of those among some names, sorted by name."""
     loaded = sys.modules.copy()
-    for name in sorted(loaded if names is None else names):
+    # Another thread may have removed some of these names.
+    for name in sorted(loaded if names is None else loaded.keys() & names):
         module = loaded[name]
         file, (outermost, _, inner) = _file_of(module), name.partition(".")
         is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_user_file(file)

@@ -197,6 +197,13 @@ def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
         assert describe_method(shipped, {}, 70)["max_samples"] is None
 
 
+def test_tables_beside_the_code_count() -> None:
+    files = {path for folder in running_code.FOLDERS for path in (ROOT / folder).rglob("*.*") if path.is_file()}
+    counted = set(running_code._suite_files())
+    assert {path.suffix for path in files - counted} <= {".pyc", ".safetensors"}
+    assert ROOT / "modules" / "methods" / "catalogue.csv" in counted
+
+
 @pytest.mark.slow
 def test_digests_are_the_same_in_every_process() -> None:
     code = (
