@@ -61,7 +61,8 @@ def read_stream(
     Raises:
         LedgerError: The ledger cannot be read.
     """
-    documents, traces = ledger.methods(digest), ledger.traces(digest)
+    traces = ledger.traces(digest)
+    documents = traces.methods
     if not traces.counts:
         raise UserError(f"runs: all traces of a stream in the ledger {str(ledger.folder)!r} are damaged")
     names = _name(documents, {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods})

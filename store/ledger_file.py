@@ -29,6 +29,8 @@ DESCRIPTION = "told"
 RUN = "run"
 # Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
 PATIENCE_SECONDS = 60
+# In pages of 4,096 bytes, SQLite's default, most traces would need one or two further pages of their own.
+PAGE_SIZE = 32_768
 
 # There is no index that could disagree with its table. Documents are few, and in the order in which they came.
 TABLES = f"""
@@ -114,6 +116,7 @@ class LedgerFile:
 
     def _create(self) -> None:
         """Create the tables, unless another process was first."""
+        self._base.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         with self._transaction():
             if not self._base.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in TABLES.split(";"):

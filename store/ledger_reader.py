@@ -20,12 +20,14 @@ class StoredTraces:
     """The traces of a stream.
 
     Attributes:
+        methods: Documents of the methods with a trace, by digest.
         counts: Counts of correct predictions, `[evaluations]`, by method and ordering.
         diverged: How many of these have predictions that are not finite, by method.
         damaged: The methods and orderings of traces that are left out: they or the description of their method are
             damaged.
     """
 
+    methods: dict[str, dict[str, Any]]
     counts: dict[tuple[str, int], NDArray[np.int32]]
     diverged: dict[str, int]
     damaged: list[tuple[str, int]]
@@ -70,23 +72,16 @@ class LedgerReader(LedgerFile):
         documents = self._documents("document LIKE ?", [f'{{"{RUN}": %'])
         return [document[RUN] for document in documents.values()]
 
-    def methods(self, stream: str) -> dict[str, dict[str, Any]]:
-        """Return the documents of the methods with a trace of a stream, by digest.
-
-        Args:
-            stream: Digest of the stream.
-        """
-        return self._documents("digest IN (SELECT DISTINCT method FROM traces WHERE stream = ?)", [stream])
-
     def traces(self, stream: str) -> StoredTraces:
         """Return the traces of a stream, sorted by method and ordering.
 
         Args:
             stream: Digest of the stream.
         """
-        traces, described = StoredTraces({}, {}, []), self.methods(stream)
+        methods = self._documents("digest IN (SELECT DISTINCT method FROM traces WHERE stream = ?)", [stream])
+        traces = StoredTraces(methods, {}, {}, [])
         for key, trace in self._rows("stream = ?", [stream]):
-            if trace is None or key.method not in described:
+            if trace is None or key.method not in methods:
                 traces.damaged.append((key.method, key.ordering))
             else:
                 traces.counts[key.method, key.ordering] = trace.correct.astype(np.int32)

@@ -22,7 +22,8 @@ def fill(folder: Path) -> dict[TraceKey, Trace]:
     store(folder, dict(zip(NAMES, COUNTS, strict=True)), of_class=dict(zip(NAMES, OF_CLASS, strict=True)))
     with LedgerReader(folder) as reader:
         (stream,) = reader.streams()
-        methods = [digest for name in NAMES for digest, each in reader.methods(stream).items() if name in str(each)]
+        documents = reader.traces(stream).methods
+        methods = [digest for name in NAMES for digest, document in documents.items() if name in str(document)]
         return reader.read(TraceKey(stream, method, k) for method in methods for k in range(6))
 
 
@@ -35,8 +36,8 @@ def read_in_both_ways(folder: Path, expected: dict[TraceKey, Trace]) -> bool:
     stream = next(iter(expected)).stream
     with LedgerReader(folder) as reader:
         assert all(document["validation_size"] == 100 for document in reader.streams().values())
-        assert {each["told"]["name"] for each in reader.methods(stream).values()} <= {*NAMES}
         traces = reader.traces(stream)
+    assert {document["told"]["name"] for document in traces.methods.values()} <= {*NAMES}
     for (method, ordering), counts in traces.counts.items():
         assert counts.tolist() == expected[TraceKey(stream, method, ordering)].correct.tolist()
 
