@@ -100,46 +100,19 @@ def read_and_multiply(
 
 
 def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
-    """Compute the mean of the linear CKA of all pairs of m embeddings, in one pass, without those of single pairs.
-
-    CKA is the inner product of Gram matrices of norm 1, so that with `S = sum_i K_i / |K_i|`
-
-        mean = (|S|^2 - m) / (m (m - 1)),    |K|^2 = HSIC(K, K).
-
-    Memory besides one embedding is two n x n matrices and the embedding in float64. Where n is much larger than the
-    widths, the mean over the matrix of `pairwise_cka` is cheaper.
+    """Compute the mean of the linear CKA of all pairs of m embeddings, at least 2.
 
     Args:
-        embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each. They are read once,
-            one at a time, so a generator works.
+        embeddings: As for `pairwise_cka`.
         debiased: Whether the debiased HSIC is used instead of the biased.
 
-    Returns:
-        The mean of `linear_cka` over all pairs.
-
     Raises:
-        ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
+        ValueError: As `pairwise_cka`; or if there are fewer than 2.
     """
-    total: Floats | float = 0.0
-    count, n = 0, None
-    space, grams = Workspace(), Workspace()
-    for count, values in enumerate(embeddings, start=1):
-        x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
-        n = n or x.n
-        x.check_alike(n, "embeddings[0]")
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows = x.centred(slice(None), space)
-            gram = np.matmul(rows, rows.T, out=grams.take(n, n))
-            products = _self_products(gram)
-        _, norms = products.normed([x.name], debiased)
-        gram *= 1 / float(norms[0])
-        total += gram
-        del rows  # so that its memory is free for a wider embedding
-
-    if count < 2:
-        raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
-    mean = (float(_self_products(np.asarray(total)).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
-    return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
+    matrix = pairwise_cka(embeddings, debiased)
+    if len(matrix) < 2:
+        raise ValueError("embeddings: 1 given, at least 2 are needed for a mean over pairs")
+    return float(matrix[np.triu_indices(len(matrix), 1)].mean())
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -210,11 +183,6 @@ def compute_pairs(
         pairs[filled : filled + len(part)] = part
         filled += len(part)
     return pairs
-
-
-def _self_products(gram: Floats) -> GramProducts:
-    flat = gram.reshape(-1)
-    return GramProducts.of(np.array([[float(flat @ flat)]]), flat[None, :: len(gram) + 1])
 
 
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
