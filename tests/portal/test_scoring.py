@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from headstart.contract.documents import read_catalog, read_registry
-from headstart.contract.submission_sources import read_submission
+from headstart.contract.submissions import read_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
