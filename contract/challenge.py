@@ -142,17 +142,6 @@ class ByTeam(Document):
         return self
 
 
-class ScoreRules(Document):
-    """What is computed beside the contract's score, and changes nothing in it.
-
-    Attributes:
-        epsilon: Added to the denominator of CKA in a second score.
-    """
-
-    # YAML takes 1e-6, without a point, for text.
-    epsilon: Annotated[float | None, Field(strict=False, gt=0, lt=1)] = None
-
-
 class Challenge(Document):
     """A challenge under the contract; its own rules hold beside the contract's and never loosen them.
 
@@ -165,7 +154,6 @@ class Challenge(Document):
         deadline: Last moment at which submissions are taken, with its time zone; None for none.
         time_zone: Time zone whose midnight ends a day, by its name in the IANA data base.
         teams: Rules by team; one that is left out submits nothing.
-        score: What is computed beside the contract's score.
     """
 
     name: _Slug
@@ -181,7 +169,6 @@ class Challenge(Document):
     deadline: _Time = None
     time_zone: Annotated[ZoneInfo, BeforeValidator(_read_time_zone)] = ZoneInfo("UTC")
     teams: ByTeam
-    score: ScoreRules = ScoreRules()
 
     @model_validator(mode="after")
     def _opens_before_it_ends(self) -> Challenge:
@@ -201,7 +188,7 @@ class Challenge(Document):
         Another title, deadline or quota does not change it.
         """
         team = {"count", "families", "most_per_family", "unmixed_families", "datasets"}
-        kept: dict[str, Any] = {"contract_versions": True, "teams": {"blue": team, "red": team}, "score": True}
+        kept: dict[str, Any] = {"contract_versions": True, "teams": {"blue": team, "red": team}}
         rules = self.model_dump(mode="json", include=kept)
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
 

@@ -21,8 +21,8 @@ from headstart.output.arguments import expand_home
 MAX_BYTES = 16_000_000
 KEYS: dict[Track, str] = {"blue": "models", "red": "differentiating_images"}
 # The numbers of a scored submission, higher is better: its score; the same by the debiased estimate, and calibrated
-# against chance; the ends of its interval over stimuli; with the epsilon of the rules. An undefined one is None.
-SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
+# against chance; the ends of its interval over stimuli. An undefined one is None.
+SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high")
 
 # A search for a close name takes milliseconds, and a submission may hold many thousand unknown names.
 _MAX_SUGGESTIONS = 5

@@ -136,8 +136,7 @@ def _score_submission(
     if remote:
         reason = "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE"
         _reject({"workers": results.workers, "ray": results.ray}, reason)
-    epsilon = None if rules is None else rules.score.epsilon
-    compute = partial(score_on_modal if remote else score, submission, results.setup, epsilon)
+    compute = partial(score_on_modal if remote else score, submission, results.setup)
     return list(submission.models or registry.entries), made_from, compute
 
 

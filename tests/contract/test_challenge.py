@@ -83,14 +83,12 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
             submissions: 10
             submissions_per_day: 2
           red: {count: {exactly: 4}, datasets: [photos]}
-        score: {epsilon: 1e-6}
     """
     challenge = read_challenge(write(tmp_path, text))
     assert challenge.deadline == datetime(2026, 4, 1, 11, 59, 59, tzinfo=UTC)
     blue, red = rules(challenge)
     assert (blue.count.least, blue.count.most, blue.submissions, blue.submissions_per_day) == (3, 5, 10, 2)
     assert (red.count.exactly, red.submissions, challenge.rules("red").datasets) == (4, None, ("photos",))  # type: ignore[union-attr]
-    assert challenge.score.epsilon == 1e-6
 
 
 def blue(**rules: Any) -> dict[str, Any]:
@@ -109,8 +107,6 @@ MISTAKES: list[tuple[Any, str, str]] = [
     ({"deadline": "soon"}, "/deadline", "is not a time in ISO 8601, such as 2026"),
     ({"time_zone": "../etc"}, "/time_zone", "is not the name of a time zone"),
     ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
-    ({"score": {"epsilon": 0}}, "/score/epsilon", "0"),
-    ({"score": {"epsilon": 1}}, "/score/epsilon", "1"),
     ({"teams": {}}, "/teams", "needs blue or red"),
     ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
     (red(exactly=1), "/teams/red/count/exactly", "2"),
@@ -148,12 +144,10 @@ def test_digests_are_of_the_rules_and_of_what_scores_depend_on(tmp_path: Path) -
     plain = read_challenge(write(tmp_path, MINIMAL))
     turned = read_challenge(write(tmp_path, "# remark\nteams: {red: {}}\ntitle: Our challenge\nname: ours\n"))
     assert plain.digest == turned.digest
-    assert plain.digest == read_challenge(write(tmp_path, {**MINIMAL, "score": {"epsilon": None}})).digest
     families = {"a": ["a*"], "b": ["b*"]}
     changes: list[tuple[dict[str, Any], bool]] = [
         ({"title": "Other", "description": "Longer.", "deadline": NOON.isoformat(), "time_zone": "Asia/Tokyo"}, True),
         ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1}}}, True),
-        ({"score": {"epsilon": 1.0e-6}}, False),
         ({"contract_versions": ["1.0"]}, False),
         (red(least=3), False),
         ({"teams": {"red": {"datasets": ["photos"]}}}, False),
@@ -169,7 +163,7 @@ def test_digests_are_of_the_rules_and_of_what_scores_depend_on(tmp_path: Path) -
         assert plain.digest != other.digest
     assert len({other.scoring_digest for other in others}) == len(others) - 1
     reordered = blue(families={"b": ["b*"], "a": ["a*"]}, most_per_family=1)
-    assert read_challenge(write(tmp_path, {**MINIMAL, **reordered})).scoring_digest == others[7].scoring_digest
+    assert read_challenge(write(tmp_path, {**MINIMAL, **reordered})).scoring_digest == others[6].scoring_digest
 
 
 def test_the_deadline_itself_is_in_time(tmp_path: Path) -> None:
