@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
 from headstart.metrics.similarity.gram_products import GramProducts
 
 BLOCK_BYTES = 256 * 2**20
@@ -149,17 +149,17 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
     """
     n, m = embeddings[0].n, len(embeddings)
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
-    # The first tile is the largest, so that its memory is enough for all.
     side = math.ceil(n / tiles)
     blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
-    left, right, workspace = Workspace(), Workspace(), Workspace()
+    space = np.empty(m * side * side)
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
-            tile = workspace.take(m, rows.stop - rows.start, columns.stop - columns.start)
+            shape = m, rows.stop - rows.start, columns.stop - columns.start
+            tile = space[: math.prod(shape)].reshape(shape)
             for gram, x in zip(tile, embeddings, strict=True):
-                first = x.centred(rows, left)
+                first = x.centred(rows)
                 # BLAS computes only half of the product of an array with itself, which is symmetric.
-                second = first if rows == columns else x.centred(columns, right)
+                second = first if rows == columns else x.centred(columns)
                 np.matmul(first, second.T, out=gram)
             yield rows, columns, tile
 
@@ -189,15 +189,14 @@ def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Compute the products from the products of features of every pair, summed over chunks of rows."""
     n, m = embeddings[0].n, len(embeddings)
     products, diagonals = np.empty((m, m)), np.empty((m, n))
-    workspaces = Workspace(), Workspace()
     for i, x in enumerate(embeddings):
         for j, y in enumerate(embeddings[: i + 1]):
             step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
             product: Floats | float = 0.0
             for start in range(0, n, step):
                 rows = slice(start, start + step)
-                left = x.centred(rows, workspaces[0])
-                right = left if i == j else y.centred(rows, workspaces[1])
+                left = x.centred(rows)
+                right = left if i == j else y.centred(rows)
                 product += left.T @ right
                 if i == j:
                     diagonals[i, rows] = (left * left).sum(1)
