@@ -1,7 +1,6 @@
 """Scoring from the command line, against NumPy from the embeddings."""
 
 import json
-import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from hashlib import sha256
@@ -157,18 +156,6 @@ def test_layers_of_one_model(arena: Arena) -> None:
     assert (document["model"], document["n_models"], document["n_layers"]) == (MODELS[0], 1, 3)
     assert [rows.shape[1] for rows in embeddings.values()] == [128, 256, 1000]
     assert document["mean_cka_biased"] == pytest.approx(mean(embeddings, cka_by_hand), abs=1e-9)
-
-
-@pytest.mark.slow
-def test_arithmetic_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
-    full = arena.score(arena.red([0, 1, 2]))
-    half = arena.score(arena.red([0, 1, 2]), "--extraction.precision=bfloat16")
-    precisions = [document["extraction"] for document in (full, half)]
-    assert precisions == [{"precision": name, "seed": 0} for name in ("float32", "bfloat16")]
-    first, second = re.findall(r"Team score .* under contract.*", capsys.readouterr().out)
-    assert "float32" not in first
-    assert ", but in bfloat16 instead of its float32" in second
-    assert half["timings"]["rows_computed"] == 9
 
 
 def test_pairs_with_outliers_are_named() -> None:
