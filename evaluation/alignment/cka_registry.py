@@ -117,11 +117,7 @@ def _run_all(
 def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str]) -> int:
     entry = known.entries[name]
     spec = known.networks([name], seed=0, allowed_modules=allowed, random_weights=random_weights)[name]
-    try:
-        with prefix_model_errors(name):
-            network, preprocessing = build(spec)
-    except UserError as error:
-        hint = "; --random_weights=true checks without" if "could not be downloaded" in str(error) else ""
-        raise UserError(f"{error}{hint}") from error
+    with prefix_model_errors(name):
+        network, preprocessing = build(spec)
     (width,) = LayerEmbedding(name, network, choose_taps(entry), preprocessing, spec.forward_args).widths
     return width
