@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from headstart.contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
+from headstart.contract.names import DATASET_PATTERN, TEXT_PATTERN
 from headstart.contract.problems import ContractError
 from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Track, check_document
 from headstart.contract.unique_keys import UniqueKeyLoader
@@ -50,10 +50,6 @@ _Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=DATASET_PATTE
 _Number = Annotated[int, Field(ge=MIN_ENTRIES, le=MAX_ENTRIES)]
 _Limit = Annotated[int, Field(ge=1)]
 _Time = Annotated[datetime | None, BeforeValidator(_read_time)]
-# A pattern has the characters of model names, so a bracket, which would be a choice of letters, is not allowed.
-_Pattern = Annotated[str, Field(min_length=1, max_length=256, pattern=MODEL_PATTERN)]
-_Family = Annotated[tuple[_Pattern, ...], AS_LIST, Field(min_length=1)]
-_Unmixed = Annotated[tuple[_Line, ...], AS_LIST, Field(min_length=2)]
 
 
 class Count(Document):
@@ -92,33 +88,6 @@ class TeamRules(Document):
     submissions_per_day: _Limit | None = None
 
 
-class BlueRules(TeamRules):
-    """The rules of the Blue Team, which submits models.
-
-    Attributes:
-        families: Patterns of model names, with * and ?, by the name of the family that they describe.
-        most_per_family: Models of one family that a submission may have; None for any number.
-        unmixed_families: Lists of families, of each of which a submission may have models of one family alone.
-    """
-
-    families: dict[_Line, _Family] = {}  # noqa: RUF012 - pydantic copies it
-    most_per_family: _Limit | None = None
-    unmixed_families: Annotated[tuple[_Unmixed, ...], AS_LIST] = ()
-
-    @model_validator(mode="after")
-    def _families_are_known_and_used(self) -> BlueRules:
-        unknown = sorted({name for group in self.unmixed_families for name in group} - set(self.families))
-        if unknown:
-            raise ValueError(f"unmixed_families names {', '.join(unknown)}, and families does not")
-        if any(len(set(group)) < len(group) for group in self.unmixed_families):
-            raise ValueError("unmixed_families names a family twice in one list")
-        if self.most_per_family is not None and not self.families:
-            raise ValueError("most_per_family needs families")
-        if self.families and self.most_per_family is None and not self.unmixed_families:
-            raise ValueError("families needs most_per_family or unmixed_families")
-        return self
-
-
 class RedRules(TeamRules):
     """The rules of the Red Team, which submits stimuli.
 
@@ -132,7 +101,7 @@ class RedRules(TeamRules):
 class ByTeam(Document):
     """The rules of the teams that a challenge has."""
 
-    blue: BlueRules | None = None
+    blue: TeamRules | None = None
     red: RedRules | None = None
 
     @model_validator(mode="after")
@@ -140,17 +109,6 @@ class ByTeam(Document):
         if self.blue is None and self.red is None:
             raise ValueError("needs blue or red")
         return self
-
-
-class ScoreRules(Document):
-    """What is computed beside the contract's score, and changes nothing in it.
-
-    Attributes:
-        epsilon: Added to the denominator of CKA in a second score.
-    """
-
-    # YAML takes 1e-6, without a point, for text.
-    epsilon: Annotated[float | None, Field(strict=False, gt=0, lt=1)] = None
 
 
 class Challenge(Document):
@@ -165,7 +123,6 @@ class Challenge(Document):
         deadline: Last moment at which submissions are taken, with its time zone; None for none.
         time_zone: Time zone whose midnight ends a day, by its name in the IANA data base.
         teams: Rules by team; one that is left out submits nothing.
-        score: What is computed beside the contract's score.
     """
 
     name: _Slug
@@ -181,7 +138,6 @@ class Challenge(Document):
     deadline: _Time = None
     time_zone: Annotated[ZoneInfo, BeforeValidator(_read_time_zone)] = ZoneInfo("UTC")
     teams: ByTeam
-    score: ScoreRules = ScoreRules()
 
     @model_validator(mode="after")
     def _opens_before_it_ends(self) -> Challenge:
@@ -200,12 +156,12 @@ class Challenge(Document):
 
         Another title, deadline or quota does not change it.
         """
-        team = {"count", "families", "most_per_family", "unmixed_families", "datasets"}
-        kept: dict[str, Any] = {"contract_versions": True, "teams": {"blue": team, "red": team}, "score": True}
+        team = {"count", "datasets"}
+        kept: dict[str, Any] = {"contract_versions": True, "teams": {"blue": team, "red": team}}
         rules = self.model_dump(mode="json", include=kept)
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
 
-    def rules(self, team: Track) -> BlueRules | RedRules | None:
+    def rules(self, team: Track) -> TeamRules | None:
         """Return the rules of a team; None where the challenge does not have it."""
         return self.teams.blue if team == "blue" else self.teams.red
 

@@ -1,13 +1,10 @@
 """Breaches of a challenge's own rules by a submission, beside those of the contract, and by its time."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
-from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules
-from headstart.contract.names import canonical_name, named_models
+from headstart.contract.challenge import Challenge, Count, RedRules
 from headstart.contract.problems import Problem, short_json
 from headstart.contract.schema import Track
 
@@ -27,12 +24,10 @@ def find_breaches(challenge: Challenge, team: Track, key: str, entries: Sequence
     rules = challenge.rules(team)
     if rules is None:
         yield _missing_team(challenge, team, f"/{key}")
-    elif isinstance(rules, BlueRules):
-        yield from _check_count(rules.count, key, "models", len(entries))
-        yield from _check_families(rules, key, entries)
     else:
-        yield from _check_count(rules.count, key, "stimuli", len(entries))
-        yield from _check_datasets(rules, key, entries)
+        yield from _check_count(rules.count, key, "models" if team == "blue" else "stimuli", len(entries))
+        if isinstance(rules, RedRules):
+            yield from _check_datasets(rules, key, entries)
 
 
 def _check_count(count: Count, key: str, things: str, number: int) -> Iterator[Problem]:
@@ -43,31 +38,6 @@ def _check_count(count: Count, key: str, things: str, number: int) -> Iterator[P
     ]:
         if limit is not None and not is_kept:
             yield Problem(f"/{key}", "", f"must have {word} {limit} {things} in this challenge, not {number}")
-
-
-def _check_families(rules: BlueRules, key: str, entries: Sequence[Any]) -> Iterator[Problem]:
-    # Each model counts once; the contract's own rules report repetitions.
-    models: dict[str, tuple[str, str]] = {}
-    for _, pointer, name in named_models(key, entries):
-        models.setdefault(canonical_name(name), (pointer, name))
-
-    first: dict[str, str] = {}
-    counts: Counter[str] = Counter()
-    for pointer, name in models.values():
-        for family, patterns in rules.families.items():
-            if not any(fnmatchcase(name, pattern) for pattern in patterns):
-                continue
-            counts[family] += 1
-            if rules.most_per_family is not None and counts[family] > rules.most_per_family:
-                rule = f"is number {counts[family]} of family {family!r}; at most {rules.most_per_family} are allowed"
-                yield Problem(pointer, short_json(name), rule)
-
-            others = [other for group in rules.unmixed_families if family in group for other in group]
-            for other in others:
-                if other != family and other in first:
-                    rule = f"is of the family {family!r}, which must not be mixed with {other!r} of {first[other]}"
-                    yield Problem(pointer, short_json(name), rule)
-            first.setdefault(family, pointer)
 
 
 def _check_datasets(rules: RedRules, key: str, entries: Sequence[Any]) -> Iterator[Problem]:

@@ -14,13 +14,15 @@ from headstart.contract.documents import Catalog, Registry
 from headstart.contract.names import LONGEST_NAME, canonical_name, canonical_stimulus, named_models
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import MAX_ENTRIES, ModelEntry, Stimulus, Track
-from headstart.contract.untrusted_json import parse_json
+from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned
+from headstart.output.arguments import expand_home
 
+MAX_BYTES = 16_000_000
 KEYS: dict[Track, str] = {"blue": "models", "red": "differentiating_images"}
 # The numbers of a scored submission, higher is better: its score; the same by the debiased estimate, and calibrated
-# against chance; the ends of its interval over stimuli; with the epsilon of the rules. An undefined one is None.
-SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
+# against chance; the ends of its interval over stimuli. An undefined one is None.
+SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high")
 
 # A search for a close name takes milliseconds, and a submission may hold many thousand unknown names.
 _MAX_SUGGESTIONS = 5
@@ -45,6 +47,19 @@ class Submission:
     sha256: str
     content: bytes
     contract_version: Version
+
+
+def read_submission(
+    file: str,
+    registry: Registry,
+    catalog: Catalog,
+    team: Track | None = None,
+    challenge: Challenge | None = None,
+) -> Submission:
+    """Read and check the file of a submission, JSON of at most 16 MB; arguments and errors as of `check_submission`."""
+    document = f"submission {file}"
+    content = read_limited(expand_home(file), MAX_BYTES, document)
+    return check_submission(content, document, registry, catalog, team, challenge)
 
 
 def check_submission(

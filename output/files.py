@@ -4,7 +4,6 @@ import glob
 import hashlib
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -190,17 +189,3 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     writers = {name: partial(Path.write_bytes, data=encode(text)) for name, text in texts.items()}
     with explain_write_errors(f"output: {str(folder)!r}", "choose another folder"):
         return write_together(folder, writers)
-
-
-def rewrite_text(path: Path, text: str) -> None:
-    """Replace the text of a file of the user; its symbolic link and its permissions stay."""
-
-    def write(temporary: Path) -> None:
-        temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-        temporary.write_text(text, encoding="utf-8", newline="")
-
-    try:
-        target = path.resolve(strict=True)
-        write_together(target.parent, {target.name: write})
-    except OSError as error:
-        raise UserError(f"{str(path)!r} cannot be written ({reason_of(error)})") from error

@@ -15,8 +15,7 @@ from urllib.error import URLError
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 from headstart.contract.problems import Problem
-from headstart.contract.submission_sources import MAX_BYTES
-from headstart.contract.submissions import find_team
+from headstart.contract.submissions import MAX_BYTES, find_team
 from headstart.contract.untrusted_json import parse_json, read_limited
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say

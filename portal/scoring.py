@@ -53,7 +53,7 @@ class Scorer:
             return Outcome("refused", note, str(error), problems=error.problems)
 
         try:
-            document = score(submission, ScoringSetup(registry, catalog, self._options), rules.score.epsilon)
+            document = score(submission, ScoringSetup(registry, catalog, self._options))
             return Outcome("scored", document=json.dumps(document, allow_nan=False))
         except (UserError, OSError, RuntimeError, MemoryError) as error:
             return failed(_class_of(error), f"{type(error).__name__}: {error}")

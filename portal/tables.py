@@ -108,7 +108,6 @@ class ScoringRow(Table):
     calibrated: Mapped[float | None]
     low: Mapped[float | None]
     high: Mapped[float | None]
-    with_epsilon: Mapped[float | None]
     document: Mapped[str | None] = deferred(mapped_column(Text))
     submission: Mapped[SubmissionRow] = relationship()
 

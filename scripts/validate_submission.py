@@ -6,7 +6,7 @@ from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from headstart.contract.problems import ContractError
 from headstart.contract.stimulus_files import locate_stimuli
-from headstart.contract.submission_sources import read_submission
+from headstart.contract.submissions import read_submission
 from headstart.output.printable import say
 
 
@@ -21,7 +21,7 @@ def validate(
     """Validate a submission: print one line if it is valid, else one line for each problem.
 
     Args:
-        submission: JSON file of a submission, or a data set: a folder, or `hf://owner/name` on the Hugging Face Hub.
+        submission: JSON file of a submission.
         team: Team that the submission must belong to; either team by default.
         registry: Model registry. By default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog. By default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.

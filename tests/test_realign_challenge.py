@@ -9,7 +9,7 @@ import timm
 
 from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import Catalog, read_registry
-from headstart.contract.submission_sources import read_submission
+from headstart.contract.submissions import read_submission
 from headstart.modules.networks.libraries import IMAGENET, LIBRARIES
 from headstart.scripts.validate_submission import validate
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
-from headstart.contract.submission_sources import read_submission
+from headstart.contract.submissions import read_submission
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from headstart.evaluation.alignment.score_files import log_record, plot_score, print_score
 from headstart.evaluation.alignment.score_log import append_score, log_folder
@@ -42,8 +42,7 @@ def cka(
 
     Args:
         team: Team of the submission. Another team in the file raises an error.
-        submission: JSON file of the Blue Team (`models`) or Red Team (`differentiating_images`). A data set with one
-            row per entry also works: a folder, or `hf://owner/name` on the Hugging Face Hub.
+        submission: JSON file of the Blue Team (`models`) or Red Team (`differentiating_images`).
         models: Models of the registry to compare on the whole catalog, instead of a submission.
         layers: Layers of the one model given in `models` to compare with each other.
         measure: Measure of similarity. Submissions are always scored by linear CKA.
@@ -137,8 +136,7 @@ def _score_submission(
     if remote:
         reason = "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE"
         _reject({"workers": results.workers, "ray": results.ray}, reason)
-    epsilon = None if rules is None else rules.score.epsilon
-    compute = partial(score_on_modal if remote else score, submission, results.setup, epsilon)
+    compute = partial(score_on_modal if remote else score, submission, results.setup)
     return list(submission.models or registry.entries), made_from, compute
 
 

@@ -1,13 +1,12 @@
-"""`headstart cka-registry`: registries made from names of the libraries' models, checked and completed."""
+"""`headstart cka-registry`: registries made from names of the libraries' models, and checked."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.documents import REGISTRY_MAX_BYTES, Registry, read_registry, registry_path
-from headstart.contract.untrusted_json import parse_json, read_limited
+from headstart.contract.documents import Registry, read_registry, registry_path
 from headstart.contract.versions import VERSIONS
 from headstart.evaluation.alignment.registry_entries import make_entry
 from headstart.evaluation.embeddings import choose_taps
@@ -15,17 +14,13 @@ from headstart.modules.networks.build import build
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.spec import prefix_model_errors
 from headstart.output.errors import UserError, require_different
-from headstart.output.files import output_file, rewrite_text, write_text
+from headstart.output.files import output_file, write_text
 from headstart.output.printable import printable, say
-
-# Fields that an entry may leave out, and `complete` writes.
-COMPLETED = {"input_size", "output_dim"}
 
 
 def cka_registry(
     make: list[str] | str | None = None,
     check: bool = False,
-    complete: bool = False,
     registry: str | None = None,
     models: list[str] | None = None,
     output: str | None = None,
@@ -33,7 +28,7 @@ def cka_registry(
     random_weights: bool = False,
     allow_modules: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Make a model registry from names of the libraries' models, check every entry, or complete entries.
+    """Make a model registry from names of the libraries' models, or check every entry.
 
     Args:
         make: Names of models of timm, torchvision and open_clip, separated by spaces or commas, such as
@@ -41,10 +36,9 @@ def cka_registry(
             configuration, without a download.
         check: Run every entry's network twice on one picture. It must build, call its layer once, and return the same
             embedding both times, with output_dim columns.
-        complete: Write missing input_size and output_dim into the registry, as measured.
-        registry: Model registry to check or complete; by default the file in HACKATHON_MODEL_REGISTRY, else
+        registry: Model registry to check; by default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.
-        models: Entries to check or complete; by default all of them.
+        models: Entries to check; by default all of them.
         output: File to write a new registry to.
         overwrite: Replace an existing registry.
         random_weights: Whether to run networks with random weights, if pre-trained ones are not available. Widths and
@@ -59,23 +53,20 @@ def cka_registry(
     """
     texts = [make] if isinstance(make, str) else make or []
     names_made = [name for text in texts for name in text.replace(",", " ").split()]
-    if not (names_made or check or complete):
-        raise UserError("make, check, complete: none is given; give names of models, or --check=true")
+    if not (names_made or check):
+        raise UserError("make, check: neither is given; give names of models, or --check=true")
     path = _write_made(names_made, registry, output, overwrite) if names_made else registry_path(registry)
     if output is not None and not names_made:
-        raise UserError(f"output: {output!r} is given without make; a registry is completed in place")
+        raise UserError(f"output: {output!r} is given without make; a check writes no file")
 
     recorded = read_registry(path)
     names = list(recorded.entries) if models is None else models
     recorded.require("models", names)
     require_different("models", names)
-    incomplete = [name for name in names if not recorded.entries[name].model_fields_set >= COMPLETED]
     if not check:
-        names = incomplete if complete else []
+        return {}
 
     widths, failures = _run_all(recorded, names, random_weights, allow_modules or [])
-    if complete:
-        _complete(path, {name: width for name, width in widths.items() if name in incomplete})
     if failures:
         listed = ", ".join(map(printable, failures))
         raise UserError(f"registry: {len(failures)} of {len(names)} entries of {str(path)!r} fail: {listed}")
@@ -126,25 +117,7 @@ def _run_all(
 def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str]) -> int:
     entry = known.entries[name]
     spec = known.networks([name], seed=0, allowed_modules=allowed, random_weights=random_weights)[name]
-    try:
-        with prefix_model_errors(name):
-            network, preprocessing = build(spec)
-    except UserError as error:
-        hint = "; --random_weights=true checks without" if "could not be downloaded" in str(error) else ""
-        raise UserError(f"{error}{hint}") from error
+    with prefix_model_errors(name):
+        network, preprocessing = build(spec)
     (width,) = LayerEmbedding(name, network, choose_taps(entry), preprocessing, spec.forward_args).widths
     return width
-
-
-def _complete(path: Path, widths: Mapping[str, int]) -> None:
-    """Write what entries leave out into a registry, and keep everything else; widths are those of these entries."""
-    document = parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
-    entries = document if isinstance(document, list) else document["models"]
-    for entry in entries:
-        if (name := entry["model_name"]) in widths:
-            side = entry["preprocess"]["crop"]
-            entry.setdefault("input_size", [side, side])
-            entry.setdefault("output_dim", widths[name])
-    if widths:
-        rewrite_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    say(f"completed {len(widths)} of {len(entries)} entries in {path}")

@@ -54,14 +54,13 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     return True
 
 
-def score_on_modal(submission: Submission, setup: ScoringSetup, epsilon: float | None = None) -> dict[str, Any]:
+def score_on_modal(submission: Submission, setup: ScoringSetup) -> dict[str, Any]:
     """Score a submission that was checked here on Modal.
 
     Args:
         submission: The submission.
         setup: The documents, which are mounted there with the local weights of the scored models. Data sets are in the
             volume `headstart-datasets`, the cache of embeddings is the volume `headstart-embeddings`.
-        epsilon: As for `score`.
 
     Returns:
         The content of `score.json`.
@@ -92,7 +91,7 @@ def score_on_modal(submission: Submission, setup: ScoringSetup, epsilon: float |
         )(score_remotely)
 
         with app.run():
-            answer = function.remote(submission.content, submission.team, options, epsilon)
+            answer = function.remote(submission.content, submission.team, options)
     except modal.exception.Error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         hint = "; run `modal setup`" if isinstance(error, modal.exception.AuthError) else ""
@@ -107,16 +106,13 @@ def score_on_modal(submission: Submission, setup: ScoringSetup, epsilon: float |
     return document
 
 
-def score_remotely(
-    submission: bytes, team: Track, options: dict[str, Any], epsilon: float | None = None
-) -> dict[str, Any]:
+def score_remotely(submission: bytes, team: Track, options: dict[str, Any]) -> dict[str, Any]:
     """Score the content of a submission's file; this runs on Modal.
 
     Args:
         submission: The content.
         team: Its team.
         options: Fields of `Extraction`.
-        epsilon: As for `score`.
 
     Returns:
         `document`, the content of `score.json`; or `refused`, the reason why there is none.
@@ -125,7 +121,7 @@ def score_remotely(
         registry = read_registry(Path(REGISTRY))
         catalog = read_catalog(Path(CATALOG))
         checked = check_submission(submission, "submission", registry, catalog, team)
-        document = score(checked, ScoringSetup(registry, catalog, Extraction(**options)), epsilon)
+        document = score(checked, ScoringSetup(registry, catalog, Extraction(**options)))
     except Exception as error:
         if isinstance(error, UserError) or type(error).__name__ == "UserError":
             return {"refused": str(error)}

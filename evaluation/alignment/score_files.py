@@ -77,12 +77,9 @@ def _describe_score(document: Mapping[str, Any]) -> str:
     weights = ", with random weights" if document["extraction"].get("random_weights") else ""
     precision = document["extraction"]["precision"]
     deviation = "" if precision == "float32" else f", but in {precision} instead of its float32"
-    epsilon = ""
-    if "epsilon" in document:
-        epsilon = f"; {document['score_with_epsilon']:.6f} with {document['epsilon']:g} added to the denominator of CKA"
     return (
         f"{document['team'].title()} Team score {document['score']:.6f} under contract {document['contract_version']}"
-        f"{challenge}{weights}{deviation}{_interval(document['ci95']['score'])}{epsilon}"
+        f"{challenge}{weights}{deviation}{_interval(document['ci95']['score'])}"
     )
 
 

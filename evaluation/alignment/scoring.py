@@ -136,7 +136,7 @@ def compare(models: Sequence[str], layers: Sequence[str] | None, measure: str, s
     return {"contract_version": CONTRACT_VERSION, **named, **described}
 
 
-def score(submission: Submission, setup: ScoringSetup, epsilon: float | None = None) -> dict[str, Any]:
+def score(submission: Submission, setup: ScoringSetup) -> dict[str, Any]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus
@@ -145,7 +145,6 @@ def score(submission: Submission, setup: ScoringSetup, epsilon: float | None = N
     Args:
         submission: A checked submission.
         setup: The documents, and how embeddings are computed.
-        epsilon: Added to the denominator of CKA in a second score, which stands beside the contract's; None for none.
 
     Returns:
         The content of `score.json`.
@@ -159,33 +158,28 @@ def score(submission: Submission, setup: ScoringSetup, epsilon: float | None = N
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
     represented = represent(names, setup.catalog.stimuli if blue else submission.stimuli, setup)
-    described = _describe(*represented, DEFAULT_MEASURE, setup, epsilon)
+    described = _describe(*represented, DEFAULT_MEASURE, setup)
 
     described["digests"]["submission"] = submission.sha256
     low, high = described["ci95"]["mean"] or (None, None)
     means = [described[f"mean_cka_{estimate}"] for estimate in ("biased", "debiased", "calibrated")]
     means += [low, high] if blue else [high, low]
-    if epsilon is not None:
-        means.append(described.pop("mean_cka_with_epsilon"))
     scores = dict(
-        zip(SCORE_NAMES, means if blue else [None if mean is None else 1 - mean for mean in means], strict=False)
+        zip(SCORE_NAMES, means if blue else [None if mean is None else 1 - mean for mean in means], strict=True)
     )
 
     described["ci95"]["score"] = None if low is None else [scores["low"], scores["high"]]
-    with_epsilon = {} if epsilon is None else {"score_with_epsilon": scores["with_epsilon"]}
     header = {"contract_version": submission.contract_version, "team": submission.team, "score": scores["score"]}
-    return {**header, **with_epsilon, "scores": scores, **described}
+    return {**header, "scores": scores, **described}
 
 
-def _describe(
-    represented: Embeddings, about: dict[str, Any], measure: str, setup: ScoringSetup, epsilon: float | None = None
-) -> dict[str, Any]:
+def _describe(represented: Embeddings, about: dict[str, Any], measure: str, setup: ScoringSetup) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
     names, embeddings = list(represented), represented.values()
     certainty: dict[str, Any] = {}
     with explain_embedding_errors(names):
         if measure == DEFAULT_MEASURE:
-            biased, debiased, certainty = cka_and_certainty(embeddings, epsilon)
+            biased, debiased, certainty = cka_and_certainty(embeddings)
         else:
             biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
 
@@ -244,21 +238,17 @@ class CatalogOptions(EngineOptions):
         return ScoringSetup(registry, catalog, self._extraction, self)
 
 
-def cka_and_certainty(
-    embeddings: Iterable[NDArray[Any]], epsilon: float | None = None
-) -> tuple[Floats, Floats | None, dict[str, Any]]:
+def cka_and_certainty(embeddings: Iterable[NDArray[Any]]) -> tuple[Floats, Floats | None, dict[str, Any]]:
     """Compute linear CKA of all pairs of m embeddings, at least 2, its nulls and its intervals over stimuli.
 
     Args:
         embeddings: `[stimuli, width]` each.
-        epsilon: Added to the denominator of CKA in a second mean; None for none.
 
     Returns:
         Biased and debiased CKA as for `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
         ones: `mean_cka_calibrated`, and the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`. `calibration`
             has the settings, and the pairs with outliers and permutations drawn for them. `ci95` has the ends for the
-            mean over pairs (`mean`), and matrices of `low` and `high` ends. With an epsilon there are `epsilon` and
-            `mean_cka_with_epsilon`.
+            mean over pairs (`mean`), and matrices of `low` and `high` ends.
 
     Raises:
         ValueError: As `metrics.pairwise_cka` for the biased estimate.
@@ -279,8 +269,6 @@ def cka_and_certainty(
         },
         "ci95": {"mean": mean, "low": _to_lists(intervals.low), "high": _to_lists(intervals.high)},
     }
-    if epsilon is not None:
-        certainty |= {"epsilon": epsilon, "mean_cka_with_epsilon": mean_over_pairs(products.cka_with_epsilon(epsilon))}
     return cka.biased, cka.debiased, certainty
 
 

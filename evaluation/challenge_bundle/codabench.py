@@ -26,8 +26,6 @@ def _competition(material: Material, team: Track, rules: TeamRules) -> Files:
     quotas = {"max_submissions": rules.submissions, "max_submissions_per_day": rules.submissions_per_day}
     document["phases"][0] |= quotas
     document["leaderboards"][0]["title"] = title
-    if challenge.score.epsilon is None:
-        document["leaderboards"][0]["columns"].pop()
 
     command = f"command: python3 {PROGRAM} {team} /app/input /app/output\n"
     return {

@@ -19,8 +19,6 @@ def configuration(material: Material) -> dict[str, Files]:
     times = {"start_date": material.opens, "end_date": material.deadline or FOREVER}
     description = challenge.description or challenge.title
     template = read_yaml("evalai.yaml")
-    if challenge.score.epsilon is None:
-        template["leaderboard"][0]["schema"]["labels"].pop()
 
     document: dict[str, Any] = {
         "title": challenge.title[:LONGEST_TITLE],

@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import yaml
 from PIL import Image
 
-from headstart.contract.challenge import BlueRules, Challenge, RedRules
+from headstart.contract.challenge import Challenge, TeamRules
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import Track
 from headstart.contract.stimulus_files import locate_stimuli
@@ -55,7 +55,7 @@ class Material:
     image: str
 
     @property
-    def teams(self) -> dict[Track, BlueRules | RedRules]:
+    def teams(self) -> dict[Track, TeamRules]:
         """The rules of the teams in the challenge."""
         all_rules = {team: self.challenge.rules(team) for team in get_args(Track)}
         return {team: rules for team, rules in all_rules.items() if rules is not None}

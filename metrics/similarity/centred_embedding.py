@@ -27,21 +27,6 @@ CHUNK_VALUES = 2**16
 LOST = 1e-14
 
 
-class Workspace:
-    """Memory that is reused, since allocating fresh pages takes as long as filling them."""
-
-    def __init__(self) -> None:
-        self._values: Floats = np.empty(0)
-
-    def take(self, *shape: int) -> Floats:
-        """Return an array of arbitrary content; it overwrites the one before."""
-        size = math.prod(shape)
-        if len(self._values) < size:
-            self._values = np.empty(0)  # freed first, so that old and new are not in memory at the same time
-            self._values = np.empty(size)
-        return self._values[:size].reshape(shape)
-
-
 @dataclass(frozen=True)
 class CentredEmbedding:
     """An embedding that is not copied (from memory, a memory-mapped file), and its mean row.
@@ -90,23 +75,17 @@ class CentredEmbedding:
         """The number of columns, d."""
         return int(self.values.shape[1])
 
-    def centred(self, rows: slice | Indices, workspace: Workspace) -> Floats:
-        """Centre some rows at the mean of all, in float64 `[rows, d]`, and write them into the workspace."""
-        values = self.values[rows]
-        centred = workspace.take(*values.shape)
-        centred[:] = values
-        centred -= self.mean
-        return centred
-
-    def all_centred(self) -> Floats:
-        """Centre all rows as `centred` does, in memory of their own."""
-        return self.centred(slice(None), Workspace())
+    def centred(self, rows: slice | Indices = slice(None)) -> Floats:
+        """Return some rows, centred at the mean of all, in float64 `[rows, d]`."""
+        values = self.values[rows].astype(np.float64)
+        values -= self.mean
+        return values
 
     def chunks(self) -> Iterator[Floats]:
-        """Yield all centred rows in float64, some at a time; each chunk overwrites the one before."""
-        workspace, step = Workspace(), max(1, CHUNK_VALUES // self.width)
+        """Yield all centred rows in float64, some at a time."""
+        step = max(1, CHUNK_VALUES // self.width)
         for start in range(0, self.n, step):
-            yield self.centred(slice(start, start + step), workspace)
+            yield self.centred(slice(start, start + step))
 
     def squared_lengths(self) -> Floats:
         """Compute the squared lengths of the centred rows, the diagonal of the Gram matrix, `[n]`."""
@@ -123,7 +102,7 @@ class CentredEmbedding:
         Raises:
             ValueError: It contains NaN or infinity.
         """
-        values = self.all_centred()
+        values = self.centred()
         largest = float(abs(values).max())
         # First by the largest value, so that squares neither vanish nor exceed float64.
         values /= largest
@@ -214,16 +193,13 @@ class UnitRows(CentredEmbedding):
     correlated: bool
     measure: str
 
-    def centred(self, rows: slice | Indices, workspace: Workspace) -> Floats:
-        """Scale some rows to length 1, in float64 `[rows, d]`, and write them into the workspace.
+    def centred(self, rows: slice | Indices = slice(None)) -> Floats:
+        """Return some rows, scaled to length 1, in float64 `[rows, d]`.
 
         Raises:
             ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
         """
-        uncentred = self.values[rows]
-        values = workspace.take(*uncentred.shape)
-        values[:] = uncentred
-
+        values = self.values[rows].astype(np.float64)
         largest = abs(values).max(1)
         if self.correlated:
             values -= values.mean(1)[:, None]

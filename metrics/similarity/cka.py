@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
 from headstart.metrics.similarity.gram_products import GramProducts
 
 BLOCK_BYTES = 256 * 2**20
@@ -100,46 +100,19 @@ def read_and_multiply(
 
 
 def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
-    """Compute the mean of the linear CKA of all pairs of m embeddings, in one pass, without those of single pairs.
-
-    CKA is the inner product of Gram matrices of norm 1, so that with `S = sum_i K_i / |K_i|`
-
-        mean = (|S|^2 - m) / (m (m - 1)),    |K|^2 = HSIC(K, K).
-
-    Memory besides one embedding is two n x n matrices and the embedding in float64. Where n is much larger than the
-    widths, the mean over the matrix of `pairwise_cka` is cheaper.
+    """Compute the mean of the linear CKA of all pairs of m embeddings, at least 2.
 
     Args:
-        embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each. They are read once,
-            one at a time, so a generator works.
+        embeddings: As for `pairwise_cka`.
         debiased: Whether the debiased HSIC is used instead of the biased.
 
-    Returns:
-        The mean of `linear_cka` over all pairs.
-
     Raises:
-        ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
+        ValueError: As `pairwise_cka`; or if there are fewer than 2.
     """
-    total: Floats | float = 0.0
-    count, n = 0, None
-    space, grams = Workspace(), Workspace()
-    for count, values in enumerate(embeddings, start=1):
-        x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
-        n = n or x.n
-        x.check_alike(n, "embeddings[0]")
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows = x.centred(slice(None), space)
-            gram = np.matmul(rows, rows.T, out=grams.take(n, n))
-            products = _self_products(gram)
-        _, norms = products.normed([x.name], debiased)
-        gram *= 1 / float(norms[0])
-        total += gram
-        del rows  # so that its memory is free for a wider embedding
-
-    if count < 2:
-        raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
-    mean = (float(_self_products(np.asarray(total)).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
-    return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
+    matrix = pairwise_cka(embeddings, debiased)
+    if len(matrix) < 2:
+        raise ValueError("embeddings: 1 given, at least 2 are needed for a mean over pairs")
+    return float(matrix[np.triu_indices(len(matrix), 1)].mean())
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -176,17 +149,17 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
     """
     n, m = embeddings[0].n, len(embeddings)
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
-    # The first tile is the largest, so that its memory is enough for all.
     side = math.ceil(n / tiles)
     blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
-    left, right, workspace = Workspace(), Workspace(), Workspace()
+    space = np.empty(m * side * side)
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
-            tile = workspace.take(m, rows.stop - rows.start, columns.stop - columns.start)
+            shape = m, rows.stop - rows.start, columns.stop - columns.start
+            tile = space[: math.prod(shape)].reshape(shape)
             for gram, x in zip(tile, embeddings, strict=True):
-                first = x.centred(rows, left)
+                first = x.centred(rows)
                 # BLAS computes only half of the product of an array with itself, which is symmetric.
-                second = first if rows == columns else x.centred(columns, right)
+                second = first if rows == columns else x.centred(columns)
                 np.matmul(first, second.T, out=gram)
             yield rows, columns, tile
 
@@ -212,24 +185,18 @@ def compute_pairs(
     return pairs
 
 
-def _self_products(gram: Floats) -> GramProducts:
-    flat = gram.reshape(-1)
-    return GramProducts.of(np.array([[float(flat @ flat)]]), flat[None, :: len(gram) + 1])
-
-
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Compute the products from the products of features of every pair, summed over chunks of rows."""
     n, m = embeddings[0].n, len(embeddings)
     products, diagonals = np.empty((m, m)), np.empty((m, n))
-    workspaces = Workspace(), Workspace()
     for i, x in enumerate(embeddings):
         for j, y in enumerate(embeddings[: i + 1]):
             step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
             product: Floats | float = 0.0
             for start in range(0, n, step):
                 rows = slice(start, start + step)
-                left = x.centred(rows, workspaces[0])
-                right = left if i == j else y.centred(rows, workspaces[1])
+                left = x.centred(rows)
+                right = left if i == j else y.centred(rows)
                 product += left.T @ right
                 if i == j:
                     diagonals[i, rows] = (left * left).sum(1)

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding
 from headstart.metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
@@ -91,12 +91,12 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     pairs = np.triu_indices(m, 1)
     # Besides the stripe, each row takes about seven matrices of all pairs.
     step = max(1, BLOCK_BYTES // (8 * m * (n + 7 * m)))
-    left, right, stripes = Workspace(), Workspace(), Workspace()
+    stripes = np.empty((min(step, n), m, n))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        stripe = stripes.take(rows.stop - start, m, n)
+        stripe = stripes[: rows.stop - start]
         for index, x in enumerate(embeddings):
-            _multiply_blocks(x, rows, stripe[:, index], left, right)
+            _multiply_blocks(x, rows, stripe[:, index])
 
         by_row = stripe @ stripe.swapaxes(1, 2)
         diagonals = np.stack([stripe[r, :, start + r] for r in range(len(stripe))])
@@ -112,13 +112,13 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     return sums, squares, joint
 
 
-def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Floats, left: Workspace, right: Workspace) -> None:
+def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Floats) -> None:
     """Fill a stripe of a Gram matrix, `[rows, n]`, reading the embedding in blocks."""
-    first = x.centred(rows, left)
+    first = x.centred(rows)
     step = max(len(first), BLOCK_BYTES // (16 * x.width))
     for start in range(0, x.n, step):
         columns = slice(start, min(start + step, x.n))
-        out[:, columns] = first @ x.centred(columns, right).T
+        out[:, columns] = first @ x.centred(columns).T
 
 
 def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Floats) -> Differences:
@@ -142,15 +142,15 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
 
 def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> Floats:
     """Compute `sum_j k_ij l_ij`, `[n]`."""
-    n, spaces = x.n, (Workspace(), Workspace())
+    n = x.n
     step = max(1, BLOCK_BYTES // (16 * (x.width + y.width)))
     blocks = [slice(start, start + step) for start in range(0, n, step)]
     product: Floats | float = 0.0
     for rows in blocks:
-        product += x.centred(rows, spaces[0]).T @ y.centred(rows, spaces[1])
+        product += x.centred(rows).T @ y.centred(rows)
     by_row = np.empty(n)
     for rows in blocks:
-        first, second = x.centred(rows, spaces[0]), y.centred(rows, spaces[1])
+        first, second = x.centred(rows), y.centred(rows)
         by_row[rows] = ((first @ product) * second).sum(1)
     return by_row
 

@@ -65,7 +65,7 @@ def permuted_cka(embeddings: Sequence[CentredEmbedding], orders: Indices) -> Flo
     n = embeddings[0].n
     grams = np.empty((n * n, len(embeddings)))
     for index, x in enumerate(embeddings):
-        rows = x.all_centred()
+        rows = x.centred()
         gram = rows @ rows.T
         grams[:, index] = (gram / np.linalg.norm(gram)).ravel()
 

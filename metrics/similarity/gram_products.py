@@ -103,11 +103,6 @@ class GramProducts:
         except ValueError:  # other errors were raised by the biased estimate
             return biased, None
 
-    def cka_with_epsilon(self, epsilon: float) -> Floats:
-        """Compute `<K_i, K_j> / (|K_i| |K_j| + epsilon)`, biased CKA as some code computes it, `[m, m]`."""
-        norms = np.sqrt(self.grams.diagonal())
-        return self.grams / (np.outer(norms, norms) + epsilon)
-
 
 def to_cosines(products: Floats, norms: Floats, lowest: float) -> Floats:
     """Divide inner products `[m, m]` by norms `[m]`; BLAS may round the two halves differently."""

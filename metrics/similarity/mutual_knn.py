@@ -53,7 +53,7 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
 def _nearest(x: UnitRows, k: int) -> NDArray[np.int64]:
     """Return the indices of the k rows with the highest cosine to each row, except itself, `[n, k]`."""
     n = x.n
-    rows, step = x.all_centred(), max(1, cka.BLOCK_BYTES // (8 * n))
+    rows, step = x.centred(), max(1, cka.BLOCK_BYTES // (8 * n))
     neighbours, lowest = [], 1.0
     for start in range(0, n, step):
         cosines = rows[start : start + step] @ rows.T

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Workspace
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
 # Columns: the moment k, the numbers of partitions and of their blocks, and the weights of the sums in the header.
@@ -171,6 +171,6 @@ def _trace_of_cube(symmetric: Floats) -> float:
 def _sample_rows(x: CentredEmbedding, scale: float) -> Floats:
     """Return at most 384 sampled rows, multiplied by the square root of the factor of their Gram matrix."""
     sampled = np.sort(np.random.default_rng(SEED).choice(x.n, LIMIT, replace=False)) if x.n > LIMIT else slice(None)
-    rows = x.centred(sampled, Workspace())
+    rows = x.centred(sampled)
     rows *= math.sqrt(scale)
     return rows

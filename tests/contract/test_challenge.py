@@ -77,24 +77,15 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         teams:
           blue:
             count: {least: 3, most: 5}
-            families: {vit: ["vit_*", "deit?"], convolutional: [resnet*]}
-            most_per_family: 2
-            unmixed_families: [[vit, convolutional]]
             submissions: 10
             submissions_per_day: 2
           red: {count: {exactly: 4}, datasets: [photos]}
-        score: {epsilon: 1e-6}
     """
     challenge = read_challenge(write(tmp_path, text))
     assert challenge.deadline == datetime(2026, 4, 1, 11, 59, 59, tzinfo=UTC)
     blue, red = rules(challenge)
     assert (blue.count.least, blue.count.most, blue.submissions, blue.submissions_per_day) == (3, 5, 10, 2)
     assert (red.count.exactly, red.submissions, challenge.rules("red").datasets) == (4, None, ("photos",))  # type: ignore[union-attr]
-    assert challenge.score.epsilon == 1e-6
-
-
-def blue(**rules: Any) -> dict[str, Any]:
-    return {"teams": {"blue": rules}}
 
 
 def red(**count: int) -> dict[str, Any]:
@@ -109,18 +100,11 @@ MISTAKES: list[tuple[Any, str, str]] = [
     ({"deadline": "soon"}, "/deadline", "is not a time in ISO 8601, such as 2026"),
     ({"time_zone": "../etc"}, "/time_zone", "is not the name of a time zone"),
     ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
-    ({"score": {"epsilon": 0}}, "/score/epsilon", "0"),
-    ({"score": {"epsilon": 1}}, "/score/epsilon", "1"),
     ({"teams": {}}, "/teams", "needs blue or red"),
-    ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
+    ({"teams": {"blue": {"datasets": []}}}, "/teams/blue/datasets", "is not a field of a challenge"),
     (red(exactly=1), "/teams/red/count/exactly", "2"),
     (red(exactly=9, most=9), "/teams/red/count", "exactly with"),
     (red(least=9, most=8), "/teams/red/count", "least 9 above most 8"),
-    (blue(most_per_family=1, families={"a": ["vit_[bl]*"]}), "/teams/blue/families/a/0", "no square brackets"),
-    (blue(families={"a": ["a*"]}), "/teams/blue", "needs most_per_family or unmixed"),
-    (blue(most_per_family=1), "/teams/blue", "needs families"),
-    (blue(unmixed_families=[["a", "b"]]), "/teams/blue", "names a, b"),
-    (blue(families={"a": ["a*"]}, unmixed_families=[["a", "a"]]), "/teams/blue", "names a family twice in one list"),
     *((text, "", "is not YAML") for text in ("a: [", "a: \x07", "deadline: 2026-13-41", "? [a]\n: b")),
     ("", "", "must be an object"),
     ("&a [*a]", "", "is not YAML"),
@@ -148,28 +132,19 @@ def test_digests_are_of_the_rules_and_of_what_scores_depend_on(tmp_path: Path) -
     plain = read_challenge(write(tmp_path, MINIMAL))
     turned = read_challenge(write(tmp_path, "# remark\nteams: {red: {}}\ntitle: Our challenge\nname: ours\n"))
     assert plain.digest == turned.digest
-    assert plain.digest == read_challenge(write(tmp_path, {**MINIMAL, "score": {"epsilon": None}})).digest
-    families = {"a": ["a*"], "b": ["b*"]}
     changes: list[tuple[dict[str, Any], bool]] = [
         ({"title": "Other", "description": "Longer.", "deadline": NOON.isoformat(), "time_zone": "Asia/Tokyo"}, True),
         ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1}}}, True),
-        ({"score": {"epsilon": 1.0e-6}}, False),
         ({"contract_versions": ["1.0"]}, False),
         (red(least=3), False),
         ({"teams": {"red": {"datasets": ["photos"]}}}, False),
         ({"teams": {"red": {}, "blue": {}}}, False),
-        (blue(families=families, most_per_family=1), False),
-        (blue(families={**families, "c": ["c*"]}, most_per_family=1), False),
-        (blue(families=families, most_per_family=2), False),
-        (blue(families=families, most_per_family=1, unmixed_families=[["a", "b"]]), False),
     ]
     others = [read_challenge(write(tmp_path, {**MINIMAL, **changed})) for changed, _ in changes]
     for other, (changed, is_same) in zip(others, changes, strict=True):
         assert (plain.scoring_digest == other.scoring_digest) is is_same, changed
         assert plain.digest != other.digest
     assert len({other.scoring_digest for other in others}) == len(others) - 1
-    reordered = blue(families={"b": ["b*"], "a": ["a*"]}, most_per_family=1)
-    assert read_challenge(write(tmp_path, {**MINIMAL, **reordered})).scoring_digest == others[7].scoring_digest
 
 
 def test_the_deadline_itself_is_in_time(tmp_path: Path) -> None:

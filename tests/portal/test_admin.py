@@ -48,7 +48,7 @@ def test_mistakes_are_one_line(site: Site, capsys: pytest.CaptureFixture[str]) -
     site.submit(blue("owl", "crow"))
     site.submit(blue("owl", "lark"))
     for words, message in {
-        "teams add Owls": "name: there is a team 'Owls'; for another token, run `teams revoke` first",
+        "teams add OWLS": "name: there is a team 'Owls'; for another token, run `teams revoke` first",
         "teams revoke none": "name: there is no team 'none'; `teams list` names all",
         "teams remove \udcff": "name: there is no team '\\udcff'; `teams list` names all",
         "submissions show 9": "number: there is no submission 9; `submissions list` names all",

@@ -1,7 +1,6 @@
 """The container file and the Compose file: what they name exists, and what they start is understood."""
 
 import fnmatch
-import json
 import tomllib
 from typing import Any
 
@@ -29,18 +28,6 @@ def test_all_packages_are_copied_and_not_ignored() -> None:
     assert [source for source in copied if any(fnmatch.fnmatch(source, pattern) for pattern in patterns)] == []
     # Secrets and what git does not know stay outside of the image.
     assert {".*", "**/.env", "**/__pycache__"} <= set(patterns)
-
-
-def test_it_starts_the_portal_as_a_user_who_cannot_write_what_is_installed() -> None:
-    command, *words = json.loads(arguments("CMD")[0])
-    assert (json.loads(arguments("ENTRYPOINT")[0]), command) == (["headstart"], "portal")
-    settings = parse_settings("", [word for word in words if not word.startswith("--config=")])
-    # It listens at all addresses of the container, at the port that is exposed and checked for health.
-    assert (settings.host, arguments("EXPOSE")) == ("0.0.0.0", [str(settings.port)])
-    text = (ROOT / "portal" / "Containerfile").read_text()
-    assert f"127.0.0.1:{settings.port}/health" in text.partition("HEALTHCHECK ")[2]
-    assert max(text.rindex("\nRUN "), text.rindex("\nCOPY ")) < text.index("\nUSER ")
-    assert arguments("FROM") == [f"python:{PROJECT['project']['requires-python'].removeprefix('>=')}-slim"]
 
 
 def test_what_compose_names_exists_and_is_understood() -> None:

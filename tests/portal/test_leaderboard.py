@@ -43,8 +43,8 @@ def test_each_document_and_rule_of_scores_is_in_their_basis(tmp_path: Path) -> N
         ("registry.json", json.dumps(models), everything),
         ("catalog.jsonl", lines, public),
         ("held_out.jsonl", lines, {"blue/held_out"}),
-        ("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}}), everything),
-        ("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}, "title": "Another"}), set()),
+        ("challenge.yaml", yaml.safe_dump({**RULES, "contract_versions": ["1.1"]}), everything),
+        ("challenge.yaml", yaml.safe_dump({**RULES, "contract_versions": ["1.1"], "title": "Another"}), set()),
     ]
     before = read_documents(settings).bases
     assert set(before) == everything

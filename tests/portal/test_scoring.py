@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from headstart.contract.documents import read_catalog, read_registry
-from headstart.contract.submission_sources import read_submission
+from headstart.contract.submissions import read_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
@@ -41,7 +41,7 @@ def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     parts = {"shown.jsonl": arena.stimuli[:9], "hidden.jsonl": arena.stimuli[9:]}
     shown, hidden = (arena.write(name, "\n".join(map(json.dumps, stimuli))) for name, stimuli in parts.items())
     secret = arena.write("secret.json", [{**its, "model_name": f"{its['model_name']}_secret"} for its in ENTRIES])
-    rules = arena.write("challenge.yaml", yaml.safe_dump({**RULES, "score": {"epsilon": 0.5}}))
+    rules = arena.write("challenge.yaml", yaml.safe_dump(RULES))
     documents = {"registry": arena.registry, "catalog": shown, "held_out_registry": secret, "held_out_catalog": hidden}
     named: dict[str, Any] = {name: str(path) for name, path in documents.items()}
     return Hosted(arena, shown, hidden, secret, Scorer(Settings(challenge=str(rules), extraction=HERE, **named)))
@@ -65,10 +65,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         outcome = scorer(job(file.read_bytes(), track))
         document = json.loads(outcome.document)
         assert outcome.state == "scored"
-        # The command was given no epsilon.
-        with_epsilon = document["scores"].pop("with_epsilon")
         assert (document["scores"], document["pairwise"]) == (expected["scores"], expected["pairwise"])
-        assert (with_epsilon < expected["score"]) == (track == "blue")
 
         # A Red submission keeps its stimuli, and a Blue one its models.
         held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)

@@ -1,7 +1,6 @@
 """Scoring from the command line, against NumPy from the embeddings."""
 
 import json
-import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from hashlib import sha256
@@ -20,14 +19,13 @@ from headstart.metrics import calibrated_cka, cka_intervals, linear_cka
 from headstart.tests.material.arena import ENTRIES, Arena, make_arena, read_rows, set_environment
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
-EPSILON = 0.5
-RULES = {"name": "ours", "title": "Ours", "teams": {"blue": {}, "red": {}}, "score": {"epsilon": EPSILON}}
+RULES = {"name": "ours", "title": "Ours", "teams": {"blue": {}, "red": {}}}
 RED = [0, 3, 10, 11, 17]
 
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Score a submission of each team once, under a challenge with an epsilon; give what each leaves."""
+    """Score a submission of each team once, under a challenge; give what each leaves."""
     folder, results = tmp_path_factory.mktemp("scored"), {}
     with pytest.MonkeyPatch.context() as patch:
         set_environment(patch, folder)
@@ -48,12 +46,12 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return results
 
 
-def cka_by_hand(x: NDArray[Any], y: NDArray[Any], epsilon: float = 0) -> float:
+def cka_by_hand(x: NDArray[Any], y: NDArray[Any]) -> float:
     """Double-centre both Gram matrices and compare them entry by entry."""
     n = len(x)
     centring = np.eye(n) - np.ones((n, n)) / n
     k, m = (centring @ (z.astype(np.float64) @ z.astype(np.float64).T) @ centring for z in (x, y))
-    return float(np.sum(k * m) / (np.sqrt(np.sum(k * k) * np.sum(m * m)) + epsilon))
+    return float(np.sum(k * m) / np.sqrt(np.sum(k * k) * np.sum(m * m)))
 
 
 def mean(embeddings: dict[str, NDArray[Any]], measure: Callable[..., float], *more: Any) -> float:
@@ -68,17 +66,14 @@ def test_score_equals_numpy(scored: dict[str, Any], team: str) -> None:
     assert [rows.shape for rows in embeddings.values()] == [(count, 512), (count, 1024), (count, 1280)]
     assert (document["team"], document["n_models"], document["n_stimuli"]) == (team, 3, count)
 
-    biased, epsilon = mean(embeddings, cka_by_hand), mean(embeddings, cka_by_hand, EPSILON)
+    biased = mean(embeddings, cka_by_hand)
     assert document["mean_cka_biased"] == pytest.approx(biased, abs=1e-9)
     assert document["mean_cka_debiased"] == pytest.approx(mean(embeddings, linear_cka, True), abs=1e-9)
     assert document["score"] == pytest.approx(biased if team == "blue" else 1 - biased, abs=1e-9)
-    expected = epsilon if team == "blue" else 1 - epsilon
-    assert document["score_with_epsilon"] == document["scores"]["with_epsilon"] == pytest.approx(expected, abs=1e-12)
     means = [document[f"mean_cka_{estimate}"] for estimate in ("biased", "debiased", "calibrated")]
     scores = means if team == "blue" else [1 - mean for mean in means]
     assert [document["scores"][name] for name in ("score", "debiased", "calibrated")] == scores
     assert [document["scores"][name] for name in ("low", "high")] == document["ci95"]["score"]
-    assert f"; {expected:.6f} with {EPSILON:g} added to the denominator of CKA" in scored[team].printed
     matrix, rows = np.array(document["pairwise"]["biased"]), list(embeddings.values())
     for i, j in combinations(range(3), 2):
         assert matrix[i, j] == matrix[j, i] == pytest.approx(cka_by_hand(rows[i], rows[j]), abs=1e-9)
@@ -110,8 +105,8 @@ def test_what_was_scored_is_named_in_the_document_and_in_the_log(scored: dict[st
     assert digests.items() < document["digests"].items()
     assert document["digests"]["challenge"] == read_challenge(scored[team].rules).digest
     assert set(document["digests"]["weights"]) == set(MODELS)
-    assert (document["challenge"], document["contract_version"], document["epsilon"]) == ("ours", "1.0", EPSILON)
-    same = ("score", "team", "challenge", "contract_version", "digests", "epsilon", "score_with_epsilon")
+    assert (document["challenge"], document["contract_version"]) == ("ours", "1.0")
+    same = ("score", "team", "challenge", "contract_version", "digests")
     assert {name: record[name] for name in same} == {name: document[name] for name in same}
     assert (record["ci95"], record["mean_cka_calibrated"]) == (
         document["ci95"]["score"],
@@ -122,8 +117,7 @@ def test_what_was_scored_is_named_in_the_document_and_in_the_log(scored: dict[st
 def test_without_a_challenge_none_is_named_and_the_seed_draws_the_weights(arena: Arena, scored: dict[str, Any]) -> None:
     document = arena.score(arena.red(RED))
     assert document["score"] == scored["red"].document["score"]
-    assert not {"challenge", "epsilon", "score_with_epsilon"} & set(document)
-    assert "challenge" not in document["digests"]
+    assert "challenge" not in {*document, *document["digests"]}
     other = arena.score(arena.red(RED), "--extraction.seed=1")["digests"]
     assert other["weights"] != document["digests"]["weights"]
 
@@ -162,18 +156,6 @@ def test_layers_of_one_model(arena: Arena) -> None:
     assert (document["model"], document["n_models"], document["n_layers"]) == (MODELS[0], 1, 3)
     assert [rows.shape[1] for rows in embeddings.values()] == [128, 256, 1000]
     assert document["mean_cka_biased"] == pytest.approx(mean(embeddings, cka_by_hand), abs=1e-9)
-
-
-@pytest.mark.slow
-def test_arithmetic_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
-    full = arena.score(arena.red([0, 1, 2]))
-    half = arena.score(arena.red([0, 1, 2]), "--extraction.precision=bfloat16")
-    precisions = [document["extraction"] for document in (full, half)]
-    assert precisions == [{"precision": name, "seed": 0} for name in ("float32", "bfloat16")]
-    first, second = re.findall(r"Team score .* under contract.*", capsys.readouterr().out)
-    assert "float32" not in first
-    assert ", but in bfloat16 instead of its float32" in second
-    assert half["timings"]["rows_computed"] == 9
 
 
 def test_pairs_with_outliers_are_named() -> None:

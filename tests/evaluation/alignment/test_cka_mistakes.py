@@ -57,7 +57,6 @@ def write_network_that_gives_nan(arena: Arena) -> None:
 
 # A command, what is changed before, options (`RED` and `BLUE` are submissions), and words of the message.
 RED, BLUE, PAIR = "RED", "BLUE", f"--models=[{MODELS[0]},{MODELS[1]}]"
-SEARCH = ["--team=blue", "--size=2"]
 CUSTOM = make_entry("mine", "fc", "flatten", 4, source="custom", model_parameters={"name": "os.system"})
 BEFORE_A_NETWORK_RUNS: list[Mistake] = [
     ("cka", leave, [], ("submission",)),
@@ -80,10 +79,6 @@ BEFORE_A_NETWORK_RUNS: list[Mistake] = [
     ("cka", leave, [RED, "--measure=rbf_cka"], ("measure: rbf_cka is given, but the contract scores by ",)),
     ("cka-search", leave, ["--team=blue", "--size=4"], ("size", "at least 2 and at most 3")),
     ("cka-search", leave, ["--team=red", "--size=19"], ("size", "at least 2 and at most 18")),
-    ("cka-search", leave, [*SEARCH, "--held_out=1"], ("held_out: 1.0 is not a share",)),
-    ("cka-search", leave, [*SEARCH, "--held_out=-0.5"], ("held_out: -0.5 is not a share",)),
-    ("cka-search", leave, [*SEARCH, "--held_out=0.01"], ("leaves 18 stimuli to choose by and 0 held out",)),
-    ("cka-search", leave, [*SEARCH, "--held_out=[nowhere]"], ("held_out: there are no data sets nowhere; choose",)),
 ]
 WHILE_NETWORKS_RUN: list[Mistake] = [
     *(

@@ -1,10 +1,7 @@
-"""Registries that are made from the libraries' own configurations, checked, and completed."""
+"""Registries that are made from the libraries' own configurations, and checked."""
 
-import json
-import stat
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import timm
@@ -22,10 +19,6 @@ from headstart.tests.material.mistakes import error_line
 
 def run(*options: str) -> None:
     evaluate.main(["cka-registry", *options])
-
-
-def shortened(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in ("input_size", "output_dim")}
 
 
 @pytest.mark.parametrize("name", ["test_vit.r160_in1k", "resnet10t.c3_in1k", "vit_small_patch16_dinov3.lvd1689m"])
@@ -110,40 +103,6 @@ def test_check_goes_on_after_failures(arena: Arena, capsys: pytest.CaptureFixtur
     run("--check", f"--registry={path}", "--models=[squeezenet1_1]")
 
 
-def test_check_without_the_network_says_what_helps(
-    arena: Arena, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError("no route to host")
-
-    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", fail)
-    path = arena.write("registry.json", [{**ENTRIES[0], "weights": "DEFAULT"}, ENTRIES[1]])
-    with pytest.raises(SystemExit):
-        run("--check", f"--registry={path}")
-    assert "no route to host); check the connection" in (line := capsys.readouterr().out.splitlines()[0])
-    assert line.endswith("--random_weights=true checks without")
-    run("--check", f"--registry={path}", "--random_weights=true")
-
-
-@pytest.mark.usefixtures("no_forward_pass")
-@pytest.mark.parametrize("form", ["list", "object"])
-def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, tmp_path: Path) -> None:
-    whole = [{**ENTRIES[0], "notes": "\u00e9tude"}, {**ENTRIES[1], "layer": "conv5", "embedding": "pool"}]
-    short = [shortened(whole[0]), whole[1], shortened(small_entry("squeezenet1_0", "no_such_layer", "pool", 512))]
-    path = arena.write("registry.json", short if form == "list" else {"models": short})
-    path.chmod(0o600)
-    (link := tmp_path / "link.json").symlink_to(path)
-    with pytest.raises(SystemExit):
-        run("--complete", f"--registry={link}")
-    assert (link.is_symlink(), stat.S_IMODE(path.stat().st_mode)) == (True, 0o600)
-    written = json.loads(path.read_text())
-    assert (written if form == "list" else written["models"]) == [*whole, short[2]]
-    assert "\u00e9tude" in path.read_text(encoding="utf-8")
-    before = path.stat().st_mtime_ns
-    run("--complete", f"--registry={path}", f"--models=[{ENTRIES[0]['model_name']}]")
-    assert path.stat().st_mtime_ns == before, "what is complete is not written again"
-
-
 UNKNOWN = {
     "resnet50": "a model of several libraries; give torchvision:resnet50 or timm:resnet50",
     "resnet5000": "is not a model of torchvision or timm",
@@ -154,8 +113,8 @@ UNKNOWN = {
 }
 MISTAKES: list[tuple[list[str], str]] = [
     *(([f"--make={name}", "--output=made.json"], words) for name, words in UNKNOWN.items()),
-    ([], "make, check, complete: none is given"),
-    (["--make= "], "make, check, complete: none is given"),
+    ([], "make, check: neither is given"),
+    (["--make= "], "make, check: neither is given"),
     (["--make=shufflenet_v2_x0_5"], "output: is missing"),
     (["--make=shufflenet_v2_x0_5", "--output=made.json", "--registry=b.json"], "registry: 'b.json' is given with make"),
     (["--make=a a", "--output=made.json"], "none of them twice"),

@@ -49,8 +49,8 @@ class Client:
             for name in ("registry", "catalog"):
                 remote = {"registry": "contract/model_registry.json", "catalog": "contract/stimuli_catalog.jsonl"}[name]
                 monkeypatch.setattr(modal_scoring, name.upper(), str(folder / remote))
-            submission, team, options, epsilon = arguments
-            return self.answer(function(submission, team, {**options, "cache_dir": str(folder / "cache")}, epsilon))
+            submission, team, options = arguments
+            return self.answer(function(submission, team, {**options, "cache_dir": str(folder / "cache")}))
 
         self.app.function.return_value = lambda function: SimpleNamespace(remote=partial(run, function))
 
@@ -67,11 +67,9 @@ def client(arena: Arena, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli
 
 
 def test_score_equals_the_local_one(arena: Arena, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = arena.write("ours.yaml", "{name: ours, title: Ours, teams: {red: {}}, score: {epsilon: 0.5}}")
-    remote = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="there")
+    remote = arena.score(arena.red([0, 1, 2, 3]), output="there")
     monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "false")
-    local = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="here")
-    assert local["score_with_epsilon"] > local["score"]
+    local = arena.score(arena.red([0, 1, 2, 3]), output="here")
     assert {**remote, "timings": 0} == {**local, "timings": 0}
     assert (arena.folder / "there" / "heatmap.png").is_file()
     assert (arena.folder / "there" / "scores.jsonl").is_file()
@@ -85,8 +83,8 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     arena.write("registry.json", [{**ENTRIES[0], "weights": "local.pth"}, *ENTRIES[1:]])
     submission = arena.blue("squeezenet1_1", "shufflenet_v2_x0_5")
     arena.score(submission, "--extraction.seed=3")
-    content, team, options, epsilon = client.sent
-    assert (content, team, epsilon) == (submission.read_bytes(), "blue", None)
+    content, team, options = client.sent
+    assert (content, team) == (submission.read_bytes(), "blue")
     assert (options["seed"], options["cache_dir"]) == (3, "/cache")
     package = f"{modal_scoring.HOME}/headstart"
     files = client.files()

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics import arrays, calibrated_cka, cka_intervals, linear_cka, mean_pairwise_cka
+from headstart.metrics import arrays, calibrated_cka, cka_intervals, linear_cka
 from headstart.metrics.similarity.catalogue import (
     SIMILARITY_MEASURES,
     SimilarityMeasure,
@@ -56,7 +56,6 @@ INVARIANCES: dict[str, set[str]] = {
 # What is computed of embeddings, by name: the measures, and what else there is of linear CKA.
 COMPUTED: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
     **{name: measure.pairwise for name, measure in SIMILARITY_MEASURES.items()},
-    "mean": lambda many: [mean_pairwise_cka(many), mean_pairwise_cka(many, debiased=True)],
     "intervals": lambda many: [*vars(cka_intervals(many)).values()],
     "nulls": lambda many: [*vars(calibrated_cka(many)).values()],
 }

@@ -25,7 +25,6 @@ def test_tensors_equal_arrays_of_float64(dtype: torch.dtype, debiased: bool) -> 
     assert linear_cka(x, y, debiased) == pytest.approx(expected, abs=1e-12)
     trained = x.clone().requires_grad_() if dtype.is_floating_point else x
     assert linear_cka(trained, y.double().numpy(), debiased) == pytest.approx(expected, abs=1e-12)
-    assert mean_pairwise_cka([x, y], debiased) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, np.int64, np.bool_, np.longdouble])
@@ -67,9 +66,8 @@ def test_tensors_on_the_cpu_are_not_copied() -> None:
 def test_refused(bad: Any, message: str, debiased: bool) -> None:
     with pytest.raises(ValueError, match=rf"^y[: ].*{message}"):
         linear_cka(GOOD, bad, debiased)
-    for many in (pairwise_cka, mean_pairwise_cka):
-        with pytest.raises(ValueError, match=rf"^embeddings\[2\][: ].*{message}"):
-            many([GOOD, GOOD, bad], debiased)
+    with pytest.raises(ValueError, match=rf"^embeddings\[2\][: ].*{message}"):
+        pairwise_cka([GOOD, GOOD, bad], debiased)
 
 
 @pytest.mark.parametrize("n", [10, 100_000])
@@ -105,7 +103,7 @@ def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float
     with pytest.raises(ValueError, match=r"^y: debiased CKA is undefined"):
         linear_cka(GOOD, bad, debiased=True)
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: debiased CKA is undefined"):
-        mean_pairwise_cka([GOOD, bad], debiased=True)
+        pairwise_cka([GOOD, bad], debiased=True)
 
 
 @pytest.mark.parametrize("far", [1e4, 1e6, 1e7])

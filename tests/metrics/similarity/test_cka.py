@@ -145,7 +145,6 @@ def test_orthogonal_embeddings_are_never_below_zero() -> None:
         basis = np.linalg.qr(np.column_stack([np.ones(40), generator.standard_normal((40, 39))]))[0][:, 1:]
         x, y, z = (basis[:, part::3] @ generator.standard_normal((13, 60)) for part in range(3))
         assert pairwise_cka([x, y, z]).min() >= 0
-        assert 0 <= mean_pairwise_cka([x, y, z]) < 1e-12
 
 
 @pytest.mark.parametrize("odd", [np.eye(6), np.eye(6)[:, :1]])

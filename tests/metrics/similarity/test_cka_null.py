@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headstart.metrics import CalibratedCka, biased_and_debiased_cka, calibrated_cka, linear_cka
-from headstart.metrics.similarity import cka, drawn_nulls
+from headstart.metrics.similarity import drawn_nulls
 from headstart.metrics.similarity.centred_embedding import read_embeddings
 
 Array = NDArray[np.float64]
@@ -235,11 +235,3 @@ def test_too_many_stimuli_keep_the_gamma_distribution(monkeypatch: pytest.Monkey
     assert (result.outlying[0, 1], result.permutations) == (True, 0)
     tail = stats.pearson3(result.null_skewness[0, 1]).sf(result.z[0, 1])
     assert result.p[0, 1] == pytest.approx(tail, rel=1e-6)
-
-
-@pytest.mark.parametrize("form", ["_gram_form", "_feature_form"])
-def test_both_forms_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = embeddings(30, 9, 20)
-    expected = moments(calibrated_cka(many))
-    monkeypatch.setattr(cka, "_products", getattr(cka, form))
-    assert moments(calibrated_cka(many)) == pytest.approx(expected, rel=1e-10)
