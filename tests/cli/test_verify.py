@@ -29,7 +29,7 @@ def alter(folder: Path, change: Callable[[Trace], Trace]) -> None:
     """Change the stored trace of the method `mean` in ordering 1."""
     with LedgerReader(folder) as reader:
         ((stream, _),) = reader.streams().items()
-        (method,) = [digest for digest, each in reader.methods(stream).items() if each["told"]["name"] == "mean"]
+        (method,) = [digest for digest, each in reader.traces(stream).methods.items() if each["told"]["name"] == "mean"]
     key = TraceKey(stream, method, 1)
     with Ledger(folder) as ledger:
         ledger.write({key: change(ledger.read([key])[key])})
