@@ -92,10 +92,6 @@ Train a source model on a data set. Writes its weights and a registry entry.
                 "sweep's; leave it out, and list the registries in the runs' folders instead"
             )
 
-    def missing(self) -> str:
-        """Return what may be missing; the folder is not looked at."""
-        return "a model to train, unless its folder has it"
-
     def run(self) -> dict[str, Any]:
         """Train the model, unless the folder has it, and write it."""
         batches = self.datamodule

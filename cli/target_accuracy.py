@@ -87,13 +87,6 @@ its accuracy. Accuracies in the ledger are reused.
                     )
         return verified
 
-    def missing(self) -> str:
-        """Return how many accuracies the ledger lacks."""
-        self._identify()
-        with self.results.opened_ledger(self.folder) as ledger:
-            accuracies = Accuracies(ledger, self.run_key, self.datamodule.orderings)
-            return f"{len(accuracies.missing)} of {len(accuracies.keys)} accuracies to measure"
-
     def _identify(self) -> None:
         """Build the source, and collect everything that decides the accuracies."""
         batches = self.datamodule

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from jsonargparse.typing import NonNegativeFloat, PositiveFloat, PositiveInt
@@ -25,7 +24,7 @@ from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest, RunResult, SentFolder, unpack
 from headstart.sweeps.sweep_file import Run, Sweep, read_mapping, read_sweep
-from headstart.sweeps.thresholds import ASSUMED, Configs, add_thresholds, choose_threshold, reference_runs
+from headstart.sweeps.thresholds import Configs, add_thresholds, choose_threshold, reference_runs
 
 # The table of the runs, the number of its form, and the folder of their logs.
 TABLE, SCHEMA, LOGS = "sweep.json", 1, "logs"
@@ -79,7 +78,7 @@ def sweep(
     Args:
         file: Sweep file in the format of Weights & Biases, as in configs/sweep. If it has the key `reference`, a list
             of options, targets without a threshold are run with these options first, which sets their thresholds.
-        dry_run: Print all runs and which of them are missing, without running them.
+        dry_run: Print all runs and their commands, without running them.
         output: Folder of the runs, their logs and their table. The default is runs/sweep- and the file's name.
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the output folder.
@@ -106,9 +105,10 @@ def sweep(
     references = reference_runs(content) if content.reference else {}
     if dry_run:
         if references:
-            say(f"The thresholds of {len(references)} targets are not known yet; {ASSUMED:.0%} stands for them.")
-            content = add_thresholds(content, dict.fromkeys(references, ASSUMED))
-        command.dry_run(replace(content, runs=[*references.values(), *content.runs]), folder)
+            say(f"The thresholds of {len(references)} targets follow from the first runs.")
+        for run in (*references.values(), *content.runs):
+            say(run.name)
+            say(f"  headstart train {shlex.join(run.options)}")
         return
 
     if references:
@@ -152,7 +152,7 @@ class _Command:
             shared = ledger.content() if self.engines.ray is not None else None
         with alone_in("output", folder):
             rows = {run.name: Row(run.name, list(run.options)) for run in content.runs}
-            tasks = self._tasks(content, folder, "measure")
+            tasks = self._tasks(content, folder)
             if self.engines.ray is not None:
                 tasks = [_sent(task) for task in tasks]
             how: dict[str, Any] = {"title": content.name, "logs": folder / LOGS, "needs": self.needs, "shared": shared}
@@ -166,25 +166,13 @@ class _Command:
                     say(f"[{done}/{len(tasks)}] {row.describe()}", sys.stderr)
         _conclude([*rows.values()], folder)
 
-    def dry_run(self, content: Sweep, folder: Path) -> None:
-        """Print what the ledger lacks of the runs; what they print themselves is left out."""
-        tasks, mistakes = self._tasks(content, folder, "find_missing"), 0
-        how: dict[str, Any] = {"engine": EngineOptions(self.engines.workers), "needs": Needs(self.needs.cpus)}
-        with TemporaryDirectory() as logs, closing(run_tasks(tasks, logs=Path(logs), **how)) as outcomes:
-            for outcome in outcomes:
-                mistakes += bool(outcome.error)
-                say(f"{outcome.task.name}: {outcome.error or outcome.value}")
-                say(f"  headstart train {shlex.join(outcome.task.argument.options)}")
-        if mistakes:
-            raise SystemExit(UserError.code)
-
-    def _tasks(self, content: Sweep, folder: Path, function: str) -> list[Task]:
+    def _tasks(self, content: Sweep, folder: Path) -> list[Task]:
         added = ["--results.overwrite=true"] * self.overwrite
         tasks = []
         for run in content.runs:
             dashboard = {**content.dashboard, "parameters": dict(run.parameters)}
             request = RunRequest((*run.options, *added), (folder / run.name).absolute(), self.ledger, dashboard)
-            tasks.append(Task(run.name, f"headstart.sweeps.run:{function}", request))
+            tasks.append(Task(run.name, "headstart.sweeps.run:measure", request))
         return tasks
 
     def _enter(self, row: Row, outcome: Outcome) -> None:
