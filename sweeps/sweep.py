@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from jsonargparse.typing import NonNegativeFloat, PositiveFloat, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
 from headstart.cli.task import find_task
 from headstart.engines.options import EngineOptions, Needs
@@ -23,7 +23,7 @@ from headstart.output.shipped_files import find_file
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest, RunResult, SentFolder, unpack
-from headstart.sweeps.sweep_file import Run, Sweep, read_mapping, read_sweep
+from headstart.sweeps.sweep_file import Run, Sweep, read_sweep
 from headstart.sweeps.thresholds import Configs, add_thresholds, choose_threshold, reference_runs
 
 # The table of the runs, the number of its form, and the folder of their logs.
@@ -68,8 +68,6 @@ def sweep(
     ledger: str | None = None,
     cpus: PositiveInt = 1,
     gpus: NonNegativeFloat = 0.0,
-    memory: PositiveFloat | None = None,
-    runtime_env: str | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> None:
@@ -84,8 +82,6 @@ def sweep(
             `ledger` beside the output folder.
         cpus: Processors of each run. Another number can round differently.
         gpus: GPUs of each run on a Ray cluster. With 0.5, two runs share a GPU.
-        memory: Memory of each run on a Ray cluster, in gigabytes.
-        runtime_env: YAML file of Ray's runtime environment for the runs.
         overwrite: Replace results of other code, photos, weights or versions.
         **options: Options of `EngineOptions`.
     """
@@ -96,12 +92,7 @@ def sweep(
 
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     ledger_folder = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
-    environment = {}
-    if runtime_env is not None:
-        advice = "see Ray's documentation of runtime environments"
-        environment = read_mapping("runtime_env", Path(runtime_env), advice)
-
-    command = _Command(engines, Needs(cpus, gpus, memory, environment), ledger_folder.absolute(), overwrite)
+    command = _Command(engines, Needs(cpus, gpus), ledger_folder.absolute(), overwrite)
     references = reference_runs(content) if content.reference else {}
     if dry_run:
         if references:

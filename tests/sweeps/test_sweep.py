@@ -82,7 +82,6 @@ def test_mistakes_are_one_line(file: Path, capfd: pytest.CaptureFixture[str]) ->
         ("nowhere.yaml",): "file: 'nowhere.yaml' cannot be read (No such file or directory)",
         ("FILE", "--worker=2"): "worker: there is no such option (closest: workers)",
         ("FILE", "--workers=2", "--ray=auto"): "leave out --workers or --ray",
-        ("FILE", "--runtime_env=nowhere.yaml"): "runtime_env: 'nowhere.yaml' cannot be read",
         ("FILE", "--ledger=FILE/ledger"): "ledger: ",
         ("FILE", "--ray=auto", "--gpus=1.5"): "gpus: 1.5 is neither",
         ("FILE", "--trainer.logger=false"): "trainer.logger: there is no such option",

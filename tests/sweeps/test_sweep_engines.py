@@ -140,26 +140,17 @@ def test_runs_in_workers_are_in_the_dashboard_once_with_the_sweep_s_parameters(
 
 @pytest.mark.slow
 def test_what_a_cluster_lacks_is_told(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], file: Path
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     show = [Task("a", "headstart.tests.material.tasks:show", None)]
     engine = EngineOptions(ray=cluster.address)
-    for needs, message in ((Needs(64), "64 CPU"), (Needs(1, 0, 10**6), "1 CPU, 1e+15 memory")):
-        outcomes = run_tasks(show, engine, needs=needs)
-        monkeypatch.setattr("headstart.engines.ray_cluster.RayCluster.wait", lambda self: pytest.skip("waits for ever"))
-        with pytest.raises(pytest.skip.Exception):
-            next(outcomes)
-        assert capfd.readouterr().err.startswith(f"warning: no machine of the cluster has {message};")
-        monkeypatch.undo()
+    outcomes = run_tasks(show, engine, needs=Needs(64))
+    monkeypatch.setattr("headstart.engines.ray_cluster.RayCluster.wait", lambda self: pytest.skip("waits for ever"))
+    with pytest.raises(pytest.skip.Exception):
+        next(outcomes)
+    assert capfd.readouterr().err.startswith("warning: no machine of the cluster has 64 CPU;")
     with pytest.raises(UserError, match=r"^ray: no cluster answers at 'localhost:1'"):
         list(run_tasks(show, EngineOptions(ray="localhost:1")))
-
-    # Where Ray brings the files, tasks start in its folder, and results still come into that of the command.
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    Path("environment.yaml").write_text("working_dir: .")
-    rows = run(file, Path("a"), f"--ray={cluster.address}", "--runtime_env=environment.yaml")
-    assert set(results(Path("a"))) == set(rows) != set()
 
 
 @pytest.mark.slow
