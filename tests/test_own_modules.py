@@ -207,11 +207,8 @@ def test_a_module_fine_tunes_as_the_shipped_method() -> None:
     for batch_norm in ("frozen", "trained"):
         rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")
         options = [*PHOTOS, f"--data.batch_norm={batch_norm}", "--criterion.until=limit", NAMED, *rates]
-        folder = fit(*options, "--results.per_class=true", "--criterion.measure=balanced_accuracy", folder=batch_norm)
-        made, of_class = counts(folder), dict(np.load(folder / "curves.npz"))["class_correct"]
+        made = counts(fit(*options, "--criterion.measure=balanced_accuracy", folder=batch_norm))
         assert made["mine"] == made["baseline"]
-        assert np.array_equal(of_class[0], of_class[-1])
-        assert of_class.any()
         assert len(set(made["mine"][0])) > 1
 
 

@@ -46,7 +46,7 @@ FINE_TUNING = [
 def test_a_machine_without_the_command_s_disk_gives_the_same(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]]
 ) -> None:
-    options = [*small_comparison(tmp_path), "--results.per_class=true"]
+    options = small_comparison(tmp_path)
     here = RunRequest(tuple(options), tmp_path / "here" / "run", tmp_path / "here" / "ledger", {})
     measured = measure(here)
     folder, empty = tmp_path / "there" / "run", Ledger(tmp_path / "empty")
@@ -102,7 +102,7 @@ def test_every_engine_gives_the_same(kind: str, tmp_path: Path, photo_folder: Pa
     target = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
     widths = {"data__backbone__model_args__width_mult": {"values": [0.25, 0.35]}}
     file = {
-        "features": lambda: write(tmp_path, [*list_options(photo_folder), "--results.per_class=true"]),
+        "features": lambda: write(tmp_path, list_options(photo_folder)),
         "fine tuning": lambda: write(tmp_path, FINE_TUNING, **orderings),
         "target accuracies": lambda: write(tmp_path, [*target, "--trainer.max_epochs=1"], **widths),
     }[kind]()
