@@ -19,7 +19,7 @@ from headstart.engines.tasks import Task, run_tasks
 from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
 from headstart.sweeps.request import RunRequest, pack, unpack
-from headstart.sweeps.run import measure, measure_there
+from headstart.sweeps.run import measure_there
 from headstart.tests.conftest import list_options
 from headstart.tests.material.offline_runs import OfflineRun
 from headstart.tests.material.sweeps import results, run, table, traces, write
@@ -40,34 +40,6 @@ FINE_TUNING = [
     "--trainer.accelerator=cpu",
     "--trainer.logger=false",
 ]
-
-
-@pytest.mark.slow
-def test_a_machine_without_the_command_s_disk_gives_the_same(
-    tmp_path: Path, small_comparison: Callable[[Path], list[str]]
-) -> None:
-    options = small_comparison(tmp_path)
-    here = RunRequest(tuple(options), tmp_path / "here" / "run", tmp_path / "here" / "ledger", {})
-    measured = measure(here)
-    folder, empty = tmp_path / "there" / "run", Ledger(tmp_path / "empty")
-    request = RunRequest(tuple(options), folder, tmp_path / "none", {})
-    returned = measure_there(request, empty.content())
-    assert not folder.parent.exists()
-    assert (returned.complete, returned.computed_traces) == (measured.complete, measured.computed_traces) == (True, 4)
-    folder.parent.mkdir()
-    unpack(returned.files, folder)
-    assert results(folder.parent) == results(tmp_path / "here")
-
-    with Ledger(tmp_path / "here" / "ledger") as ledger, empty:
-        for document, description in returned.documents:
-            empty.record(document, description)
-        empty.write(returned.traces)
-        # The ledger and the folder go there the next time.
-        again = measure_there(RunRequest(tuple(options), folder, tmp_path, {}, pack(folder)), ledger.content())
-        assert (again.complete, again.computed_traces) == (True, 0)
-    (tmp_path / "here" / "ledger").rename(tmp_path / "here-ledger")
-    (tmp_path / "empty").rename(tmp_path / "there-ledger")
-    assert traces(tmp_path / "here") == traces(tmp_path / "there")
 
 
 def test_what_is_sent_replaces_a_folder_without_links(tmp_path: Path) -> None:
