@@ -51,7 +51,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
         criterion.log_stored(trainer, int(traces.lengths.max()))
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
-    paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
+    paths = _write_files(run, curves, document)
     document = run.document = run.folder.document
 
     print_scores(document)
@@ -65,9 +65,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
             logger.publish(document, curves, paths)
 
 
-def _write_files(
-    run: ComparisonRun, curves: Curves, document: dict[str, Any], class_counts: dict[str, NDArray[Any]]
-) -> list[Path]:
+def _write_files(run: ComparisonRun, curves: Curves, document: dict[str, Any]) -> list[Path]:
     """Write the files of a run; without learning curves if it was evaluated lazily."""
     # matplotlib is slow to import.
     from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
@@ -80,7 +78,7 @@ def _write_files(
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
     files |= writers("criterion_reached", plot_criterion_reached(*arguments), run.figure_formats)
-    paths = run.folder.write(document, {"curves.npz": curves.content(class_counts)}, files)
+    paths = run.folder.write(document, {"curves.npz": curves.content()}, files)
 
     # Earlier results may have left figures in other formats, or learning curves.
     for name in ("learning_curves", "criterion_reached"):
@@ -106,15 +104,6 @@ def _curves(run: ComparisonRun, complete: bool, measured: NDArray[np.bool_]) -> 
         threshold=run.criterion.threshold,
         consecutive=run.criterion.consecutive,
     )
-
-
-def _class_counts(run: ComparisonRun, curves: Curves, measured: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Return what `Curves.save` takes of the same orderings; empty where classes are not counted."""
-    of_class = run.traces.of_class
-    if of_class is None:
-        return {}
-    counts = np.moveaxis(of_class[: len(curves.samples_seen), :, measured], 0, 2)
-    return {"class_correct": counts, "class_sizes": run.class_sizes}
 
 
 def _document(

@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Callback, Trainer
-from numpy.typing import NDArray
 
 from headstart.callbacks.run_folder import CONFIG, RESULTS, RunFolder, result_options
 from headstart.callbacks.run_ledger import LedgerOptions
@@ -50,13 +48,10 @@ class ComparisonRun(LedgerOptions):
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the run's folder.
         accuracy_at: Numbers of samples at which the accuracy is reported.
-        per_class: Also count the correct predictions of each class, for accuracies of single classes
-            (docs/tutorials/k_shot.md). Traces without these counts are measured again.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
 
     Attributes:
         document: Content of results.json, empty until it is written.
-        callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
         own_trainer: Builds the trainer of a LightningModule, with some callbacks besides the user's.
@@ -71,16 +66,13 @@ class ComparisonRun(LedgerOptions):
         recompute: bool = False,
         ledger: str | None = None,
         accuracy_at: list[PositiveInt] = ACCURACY_AT,
-        per_class: bool = False,
         figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     ) -> None:
         super().__init__(overwrite, ledger)
         self.recompute = recompute
         self.accuracy_at = accuracy_at
-        self.per_class = per_class
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
-        self.callbacks: dict[str, dict[str, Any]] = {}
         self.described: list[dict[str, Any]] = []
         self.code: list[dict[str, str]] = []
         self.own: list[bool] = []
@@ -94,7 +86,6 @@ class ComparisonRun(LedgerOptions):
             "options": result_options(self.folder.config),
             "traces": [[key.stream, key.method, key.ordering] for keys in self.traces.keys for key in keys],
             "accuracy_at": self.accuracy_at,
-            "per_class": self.per_class,
         }
         return digest_of(decided)
 
@@ -113,14 +104,8 @@ class ComparisonRun(LedgerOptions):
             criterion: The callback that measures the traces.
 
         Raises:
-            UserError: The folder cannot be written, or holds results of another configuration; classes cannot be
-                counted.
+            UserError: The folder cannot be written, or holds results of another configuration.
         """
-        if self.per_class and criterion.is_lazy:
-            raise UserError(
-                "results.per_class: true needs every evaluation, but criterion.evaluation=lazy skips most of "
-                "them; give --criterion.evaluation=every"
-            )
         self.folder = RunFolder(folder, config, self.overwrite, COMPARISON_SCHEMA)
         self.criterion, self.before = criterion, self.folder.document
         saved = folder / CONFIG
@@ -143,25 +128,21 @@ class ComparisonRun(LedgerOptions):
         Args:
             comparison: The methods, as the configuration gave them.
             max_samples: The sample limit.
-            callbacks: The callbacks of the user's own, which may change every trace, with their options.
+            callbacks: The callbacks of the user's own, which act on LightningModules alone, with their options.
             described: Their descriptions by class.
         """
         model = load_yaml(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.methods, self.loaded = comparison.names, user_modules().keys()
-
-        # As soon as there is a LightningModule, callbacks of the user's own act on LightningModules alone.
-        self.callbacks = {} if comparison.own else dict(described)
         doubts = [doubt for each in callbacks for doubt in doubts_about(*each)]
         training = {**self.training, **({"own_callbacks": dict(described)} if described else {})}
         for name, method in zip(self.methods, comparison, strict=True):
             is_module, arguments = name in comparison.own, options[name]
-            is_acted_on = is_module or not comparison.own
             trained = {"trainer": training} if is_module and training else {}
             self.described.append({**describe_method(method, arguments, max_samples), **trained})
             self.code.append(code_of(method, arguments))
-            self.own.append(has_user_code(method, arguments) or (bool(callbacks) and is_acted_on))
-            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_acted_on)])
+            self.own.append(has_user_code(method, arguments) or (bool(callbacks) and is_module))
+            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_module)])
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -179,7 +160,7 @@ class ComparisonRun(LedgerOptions):
                 used.
         """
         self.stream, self.comparison = stream, comparison
-        self.all_correct, self.class_sizes = self._weigh_classes()
+        self.all_correct = self._weigh_classes()
         criterion, stream_half, evaluated = self.criterion, self._describe_stream(), None
         self.keys = self._build_keys(stream_half)
         if criterion.is_lazy:
@@ -206,15 +187,14 @@ class ComparisonRun(LedgerOptions):
         before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
         self.folder.require_same(before, now)
 
-    def _weigh_classes(self) -> tuple[int, NDArray[np.int64]]:
-        """Return the count where all predictions are correct, and the validation samples of each class."""
+    def _weigh_classes(self) -> int:
+        """Return the count where all predictions are correct."""
         sizes = self.stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, self.criterion.measure)
         self.largest_class = int((weights * sizes).max())
-        self.comparison.counts_classes = self.per_class
         if self.criterion.measure != "accuracy":
             self.comparison.weigh(weights)
-        return int(weights @ sizes), sizes
+        return int(weights @ sizes)
 
     def _describe_stream(self) -> dict[str, Any]:
         """Return the stream's part of the keys: what is fed, and how it is evaluated."""
@@ -228,7 +208,6 @@ class ComparisonRun(LedgerOptions):
             "evaluate_every": self.criterion.evaluate_every,
             "measure": self.criterion.measure,
             "all_correct": self.all_correct,
-            **({"callbacks": self.callbacks} if self.callbacks else {}),
             **({"data": custom_stream} if custom_stream else {}),
         }
 
@@ -259,7 +238,6 @@ class ComparisonRun(LedgerOptions):
             recompute=self.recompute,
             loaded=self.loaded,
             evaluated=evaluated,
-            class_sizes=self.class_sizes if self.per_class else None,
             own={name.method for name, is_own in zip(names, self.own, strict=True) if is_own},
             unstored={name.method for name, doubts in zip(names, self.doubts, strict=True) if doubts},
         )

@@ -164,7 +164,7 @@ class DashboardLogger(WandbLogger):
         run.summary.update(_summary(document))
         if document["complete"]:
             run.log(_charts(curves))
-        tables = {"results": _table_of_methods(document, self._setting), "orderings": _table_of_orderings(document)}
+        tables = {"results": _table_of_methods(document, self._setting)}
         log_files(run, "results", f"seed {document['protocol']['seed']}, {self._setting}", tables, files)
         self.record.store(run, is_published=document["complete"])
         run.finish(exit_code=0 if document["complete"] else 1)
@@ -260,17 +260,6 @@ def _table_of_methods(document: dict[str, Any], setting: str) -> tuple[list[str]
 def _mean(values: list[float | None] | None) -> float | None:
     """Return the mean of accuracies; None where one of them is not known."""
     return None if not values or None in values else float(np.mean(np.array(values, float)))
-
-
-def _table_of_orderings(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Return a table with one row per ordering: its number, then samples to criterion and onset of every method."""
-    columns = ["ordering"]
-    values: list[list[int | None]] = []
-    for name, scores in document["methods"].items():
-        columns += [f"{name}: samples to criterion", f"{name}: onset"]
-        values += [scores["samples_to_criterion"], scores["onset"]]
-    first = document["protocol"]["first_ordering"]
-    return columns, [[first + i, *row] for i, row in enumerate(zip(*values, strict=True))]
 
 
 def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options

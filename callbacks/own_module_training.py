@@ -138,7 +138,6 @@ class ModuleEvaluations(Callback):
         self.chunks = list(stream.val_dataloader().dataset[0])
         self.class_weights = comparison.class_weights
         self.classes = stream.start().classes
-        self.counted_classes = self.classes * comparison.counts_classes
         self.generators = GlobalGenerators(0, stream.start().device)
         self.batches = self.made = self.streak = 0
         self.has_met = False
@@ -162,7 +161,7 @@ class ModuleEvaluations(Callback):
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the counts of one evaluation."""
-        self.counts = torch.zeros(2 + self.counted_classes, 1, dtype=torch.int64, device=pl_module.device)
+        self.counts = torch.zeros(2, 1, dtype=torch.int64, device=pl_module.device)
 
     def on_validation_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int, dataloader_idx: int = 0
@@ -184,7 +183,7 @@ class ModuleEvaluations(Callback):
         weights = None if self.class_weights is None else self.class_weights.to(pl_module.device)
         logits = self._predict(trainer, pl_module, self.inputs, len(labels))[None]
         assert self.counts is not None
-        self.counts = self.counts + count_predictions(logits, labels, weights, self.counted_classes)
+        self.counts = self.counts + count_predictions(logits, labels, weights)
 
     def _predict(self, trainer: Trainer, module: LightningModule, inputs: Tensor, samples: int) -> Tensor:
         """Return logits `[samples, classes]`. As in the comparison, mixed precision is of training alone."""
@@ -218,8 +217,7 @@ class ModuleEvaluations(Callback):
     def _record(self) -> None:
         assert self.counts is not None
         traces, counts = self.criterion.traces, self.counts.numpy(force=True)
-        of_class = np.broadcast_to(counts[2:, :, None], (len(counts) - 2, *traces.running.shape))
-        traces.add(self.made, traces.running, counts[0], counts[1], of_class)
+        traces.add(self.made, traces.running, counts[0], counts[1])
         self.made += 1
         self.streak = self.streak + 1 if counts[0, 0] >= traces.grid.required else 0
         self.has_met |= self.streak >= traces.grid.consecutive

@@ -14,7 +14,7 @@ import torch
 
 import headstart
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import alone_in, output_folder, remove_partial, write_together
+from headstart.output.files import alone_in, output_folder, write_together
 from headstart.output.printable import say
 from headstart.output.shipped_files import load_yaml
 from headstart.output.version import git_revision
@@ -140,26 +140,16 @@ class RunFolder:
         try:
             return write_together(self.path, every)
         except OSError as error:
-            raise_unwritable(self.path, error)
+            raise UserError(
+                f"{OPTION}: {str(self.path)!r} cannot be written ({reason_of(error)}); make room and give the same "
+                "command, or choose another folder"
+            ) from error
 
 
 def _by_name(key: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of both halves of a key, and of what stands beside them, by name."""
     others = {name: each for name, each in key.items() if name not in ("stream", "method")}
     return {**others, **key.get("stream", {}), **key.get("method", {})}
-
-
-def raise_unwritable(folder: Path, error: Exception) -> NoReturn:
-    """Raise a UserError because a run's folder cannot be written.
-
-    Args:
-        folder: The folder.
-        error: The error of the system.
-    """
-    raise UserError(
-        f"{OPTION}: {str(folder)!r} cannot be written ({reason_of(error)}); make room and give the same command, or "
-        "choose another folder"
-    ) from error
 
 
 def print_written(ending: str, paths: list[Path]) -> None:
@@ -179,12 +169,6 @@ def environment() -> dict[str, Any]:
         "headstart": headstart.__version__,
         "git": git_revision(),
     }
-
-
-def remove_checkpoint(file: Path) -> None:
-    """Remove the checkpoint of a training, and the partial files that killed processes leave."""
-    file.unlink(missing_ok=True)
-    remove_partial(file)
 
 
 def configuration_digest(config: str, *, over_seeds: bool = False) -> str:

@@ -180,7 +180,7 @@ class SampleEfficiency(Callback):
         assert isinstance(pl_module, Comparison)
         if self.now is None:
             return
-        correct, not_finite, *of_class = pl_module.counted()
+        correct, not_finite = pl_module.counted()
         if pl_module.samples_validated != self.validation_size:
             raise UserError(
                 f"trainer.limit_val_batches: {pl_module.samples_validated} of {self.validation_size} validation photos "
@@ -191,7 +191,7 @@ class SampleEfficiency(Callback):
         if self.is_lazy:
             self._update_met_lazily()
         else:
-            self.traces.add(self.now, self.traces.running, correct, not_finite, np.array(of_class))
+            self.traces.add(self.now, self.traces.running, correct, not_finite)
             self._streaks = np.where(correct >= self.traces.grid.required, self._streaks + 1, 0)
             has_met = self._waiting & ~self.met & (self._streaks >= self.consecutive)
             self._met_at[has_met] = pl_module.samples_seen

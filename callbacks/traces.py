@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +36,11 @@ class Traces:
 
     A trace ends at the sample limit, or when all methods that were measured with it had met the criterion. It is
     missing unless it has itself met the criterion, where that suffices, or reaches the limit. It is also missing while
-    its pass runs, and after that was cut off. Where the correct predictions of each class are asked for, a stored trace
-    without them is missing.
+    its pass runs, and after that was cut off.
 
     Attributes:
         correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is
             none, `SKIPPED` where lazy evaluation has left one out so far.
-        of_class: Correct predictions of each class, `[evaluations, methods, orderings, classes]`, 0 where there is no
-            evaluation; None where they are not asked for.
         diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
             where all were finite.
         drew: Whether the method drew random numbers for several orderings at once, `[methods, orderings]`.
@@ -61,7 +57,6 @@ class Traces:
         recompute: Measure all traces, stored ones, too.
         evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
             for those with random numbers that were drawn for several orderings at once.
-        class_sizes: Validation samples of each class, `[classes]`, to keep the correct predictions of each as well.
         own: Digests of methods of the user's own: they are stored no more once they import another own module.
         unstored: Digests of methods whose code is not known: their traces are neither read nor stored.
         loaded: Names of the own modules that the digests contain.
@@ -76,7 +71,6 @@ class Traces:
         grid: Grid,
         recompute: bool = False,
         evaluated: str | None = None,
-        class_sizes: NDArray[np.int64] | None = None,
         own: Collection[str] = (),
         unstored: Collection[str] = (),
         loaded: Collection[str] = (),
@@ -90,12 +84,6 @@ class Traces:
         shape = len(methods), len(orderings)
         # Allocated at once: small blocks kept from every evaluation would scatter over the heap and make it grow.
         self.correct = np.full((len(grid.samples_seen), *shape), NOT_EVALUATED, dtype=np.int64)
-        self.of_class: NDArray[np.unsignedinteger[Any]] | None = None
-        if class_sizes is not None:
-            # There may be a thousand classes.
-            kind = np.min_scalar_type(class_sizes.max())
-            self.class_sizes = class_sizes.astype(kind)
-            self.of_class = np.zeros((*self.correct.shape, len(class_sizes)), dtype=kind)
         self.diverged = np.full(shape, NOT_EVALUATED, dtype=np.int64)
         self.drew = np.zeros(shape, dtype=bool)
         self.measured = np.zeros(shape, dtype=bool)
@@ -140,12 +128,10 @@ class Traces:
         traces = self.ledger.read({self.keys[m][k] for m, k in indices}) | self._read_evaluated(indices)
         for m, k in indices:
             trace = traces.get(self.keys[m][k])
-            if trace is None or (self.of_class is not None and trace.of_class is None):
+            if trace is None:
                 continue
             end = min(len(trace.correct), len(self.correct))
             self.correct[:end, m, k] = trace.correct[:end]
-            if self.of_class is not None and trace.of_class is not None:
-                self.of_class[:end, m, k] = trace.of_class[1 : 1 + end]
             diverged = trace.diverged
             self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
             self.drew[m, k] = trace.drew
@@ -209,9 +195,6 @@ class Traces:
         self.correct[:, chosen] = NOT_EVALUATED
         self.diverged[chosen] = NOT_EVALUATED
         self.drew[chosen] = False
-        if self.of_class is not None:
-            self.of_class[:, chosen] = 0
-
         self._to_recompute &= ~chosen
         self._unfinished[chosen] = True
 
@@ -221,7 +204,6 @@ class Traces:
         counted: NDArray[np.bool_],
         correct: NDArray[np.int64],
         not_finite: NDArray[np.int64],
-        of_class: NDArray[np.int64] | None = None,
     ) -> None:
         """Add the counts of one evaluation.
 
@@ -230,11 +212,8 @@ class Traces:
             counted: The traces that were evaluated, `[methods, orderings]`.
             correct: Counts of correct predictions, `[methods, orderings]` or of a shape that is broadcast to it.
             not_finite: Counts of predictions that are not finite, likewise.
-            of_class: Counts of correct predictions of each class, `[classes, methods, orderings]`, where asked for.
         """
         self.correct[evaluation] = np.where(counted, correct, self.correct[evaluation])
-        if self.of_class is not None and of_class is not None:
-            self.of_class[evaluation, counted] = of_class[:, counted].T
         # Lazy evaluation may make an earlier evaluation after a later one.
         earlier = (self.diverged != NOT_EVALUATED) & (self.diverged < evaluation)
         self.diverged[counted & (not_finite > 0) & ~earlier] = evaluation
@@ -273,17 +252,12 @@ class Traces:
         """Discard the traces of a pass that was cut off."""
         self.correct[:, self._passed] = NOT_EVALUATED
         self.diverged[self._passed] = NOT_EVALUATED
-        if self.of_class is not None:
-            self.of_class[:, self._passed] = 0
 
     def trace(self, method: int, ordering: int) -> Trace:
         """Return the trace of a method in an ordering, by their indices."""
         correct = self.correct[self.correct[:, method, ordering] != NOT_EVALUATED, method, ordering]
-        diverged, of_class = int(self.diverged[method, ordering]), None
-        if self.of_class is not None:
-            of_class = np.concatenate([self.class_sizes[None], self.of_class[: len(correct), method, ordering]])
-        drew = bool(self.drew[method, ordering])
-        return Trace(correct, None if diverged == NOT_EVALUATED else diverged, of_class, drew)
+        diverged, drew = int(self.diverged[method, ordering]), bool(self.drew[method, ordering])
+        return Trace(correct, None if diverged == NOT_EVALUATED else diverged, drew)
 
     def _is_stored(self, key: TraceKey) -> bool:
         return key.method not in self._unstored

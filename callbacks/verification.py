@@ -1,7 +1,7 @@
 """Stored traces of a comparison that are measured again on request."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from lightning.pytorch import Trainer
@@ -12,7 +12,6 @@ from headstart.callbacks.measurement import measure_pass
 from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
-from headstart.output.printable import printable
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
@@ -41,7 +40,7 @@ class Verified:
 def verify(
     trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, choose: Choose
 ) -> Verified:
-    """Measure stored traces of a comparison again, as far as they go, and compare them count by count, class by class.
+    """Measure stored traces of a comparison again, as far as they go, and compare them count by count.
 
     Methods that have drawn random numbers for several orderings at once are left out: alone, an ordering draws others.
 
@@ -60,19 +59,15 @@ def verify(
     with run.opened(stream, comparison) as stored:
         for part in _passes(run, choose, comparison.orderings_at_once(stream.start(), len(run.methods))):
             indices = np.argwhere(part).tolist()
-            traces = stored.ledger.read({stored.keys[method][ordering] for method, ordering in indices})
-            again = _empty(run, has_classes=any(trace.of_class is not None for trace in traces.values()))
-            comparison.counts_classes = again.of_class is not None
+            again = _empty(run)
             run.criterion.follow(again, run.methods, len(stream.validation_labels))
             measure_pass(trainer, comparison, stream, run, part)
 
             for method, ordering in indices:
-                key = stored.keys[method][ordering]
+                number = stored.keys[method][ordering].ordering
                 if ((stored.correct[:, method, ordering] >= 0) & (again.correct[:, method, ordering] >= 0)).any():
-                    verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
-                # Lazy evaluation takes a trace with every evaluation from another key.
-                of_class = traces[key].of_class if key in traces else None
-                then = replace(stored.trace(method, ordering), of_class=of_class)
+                    verified.orderings.setdefault(run.methods[method], []).append(number)
+                then = stored.trace(method, ordering)
                 if difference := first_difference(then, again.trace(method, ordering)):
                     verified.differences.append(_describe(run, method, ordering, *difference))
     return verified
@@ -91,41 +86,33 @@ def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[n
         yield part
 
 
-def _empty(run: ComparisonRun, has_classes: bool) -> Traces:
+def _empty(run: ComparisonRun) -> Traces:
     """Return the run's traces without a count, and with a ledger in which nothing is stored."""
     stored = run.traces
     methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
-    sizes = run.class_sizes if has_classes else None
-    return Traces(LedgerReader(None), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
+    return Traces(LedgerReader(None), stored.keys[0][0].stream, methods, orderings, stored.grid)
 
 
-def first_difference(then: Trace, now: Trace) -> tuple[int, int, int, int] | None:
+def first_difference(then: Trace, now: Trace) -> tuple[int, int, int] | None:
     """Find where two measurements of a trace differ first, as far as both were evaluated.
 
     Returns:
-        The evaluation from 0, what differs (0 for all correct predictions, from 1 on those of the classes where both
-        counted them), and both counts; None where they are the same.
+        The evaluation from 0, and both counts; None where they are the same.
     """
     end = min(len(then.correct), len(now.correct))
-    old, new = then.correct[:end, None].astype(np.int64), now.correct[:end, None].astype(np.int64)
-    if then.of_class is not None and now.of_class is not None:
-        old = np.hstack([old, then.of_class[1 : 1 + end].astype(np.int64)])
-        new = np.hstack([new, now.of_class[1 : 1 + end].astype(np.int64)])
-
+    old, new = then.correct[:end], now.correct[:end]
     # Lazy evaluation may have skipped different evaluations.
-    differing = np.argwhere((old != new) & (old[:, :1] >= 0) & (new[:, :1] >= 0))
+    differing = np.flatnonzero((old != new) & (old >= 0) & (new >= 0))
     if not len(differing):
         return None
-    evaluation, column = differing[0].tolist()
-    return evaluation, column, int(old[evaluation, column]), int(new[evaluation, column])
+    evaluation = int(differing[0])
+    return evaluation, int(old[evaluation]), int(new[evaluation])
 
 
-def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
-    """Describe a difference: of the trace's counts (column 0), or of those of a class (1 and following)."""
+def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, then: int, now: int) -> str:
+    """Describe a difference."""
     samples, number = run.traces.grid.samples_seen[evaluation], run.traces.keys[method][ordering].ordering
-    names = run.keys[0].stream.get("classes") or range(len(run.class_sizes))
-    of_class = f" of the class {printable(str(names[column - 1]))}" if column else ""
     return (
         f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "
-        f"({samples} samples): {then} correct predictions{of_class} are stored, measured again there are {now}"
+        f"({samples} samples): {then} correct predictions are stored, measured again there are {now}"
     )

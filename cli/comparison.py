@@ -19,7 +19,6 @@ from headstart.cli.task_cli import TaskCLI
 from headstart.cli.task_parser import TaskParser, sections
 from headstart.cli.trainer_options import TRAINING, own_trainer, require_allowed
 from headstart.datamodules.chosen_backbone import read_network
-from headstart.datamodules.row_request import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
@@ -117,6 +116,11 @@ class ComparisonCLI(TaskCLI):
         trainer = self.config_init["trainer"]
         self._name_run(trainer)
         if not self.model.own:
+            for callback, _ in self.foreign_callbacks():
+                raise UserError(
+                    f"trainer.callbacks: {type(callback).__name__} acts on LightningModules alone, and there is none; "
+                    "leave it out"
+                )
             self.add_progress(trainer, ComparisonProgress(self.criterion))
             return super().instantiate_trainer(**kwargs)
 
@@ -186,18 +190,6 @@ class ComparisonCLI(TaskCLI):
     def verify(self, choose: Choose) -> Verified:
         """Measure stored traces again, and compare them; see `TaskCLI.verify`."""
         return verify(self.trainer, self.model, self.datamodule, self.results, choose)
-
-    def missing(self) -> str:
-        """Return how many traces the ledger lacks."""
-        stream = self.datamodule
-        stream.trainer, stream.only_stored = self.trainer, True
-        try:
-            stream.setup("fit")
-            with self.results.opened(stream, self.model) as traces:
-                missing = traces.missing
-        except NotStoredError as error:
-            return f"{error}; stored traces can be counted after that"
-        return f"{missing.sum()} of {missing.size} traces to measure"
 
 
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options

@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
+from headstart.callbacks.run_folder import RunFolder, print_written
 from headstart.callbacks.source_files import (
     REGISTRY,
     WEIGHTS,
@@ -93,10 +92,6 @@ Train a source model on a data set. Writes its weights and a registry entry.
                 "sweep's; leave it out, and list the registries in the runs' folders instead"
             )
 
-    def missing(self) -> str:
-        """Return what may be missing; the folder is not looked at."""
-        return "a model to train, unless its folder has it"
-
     def run(self) -> dict[str, Any]:
         """Train the model, unless the folder has it, and write it."""
         batches = self.datamodule
@@ -105,7 +100,6 @@ Train a source model on a data set. Writes its weights and a registry entry.
         with prefix_errors("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._spec(), len(batches.classes))
         key = self.key(spec, preprocessing, load_yaml(self.config_text)["model"])
-        self.digest = key.digest()
         files = RunFolder(self.folder, self.config_text, self.results.overwrite, TRAINING_SCHEMA)
 
         with files.locked():
@@ -114,7 +108,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             elif self._train(network, preprocessing):
                 self._write(files, key, spec, network, preprocessing)
             else:
-                say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
+                say("INCOMPLETE: an option of the trainer ended the training early. Run it again with more time.")
                 return {"complete": False}
             self._register(files.document, spec, preprocessing, width)
         return files.document
@@ -126,13 +120,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
         normalize = Normalization(preprocessing)
         self.model.begin(network, normalize, len(batches.classes), batches.seed, batches.of_pixels)
 
-        loaders = batches.train_dataloader(), batches.val_dataloader()
-        return train(self.trainer, self.model, self._checkpoint, *loaders)
-
-    @property
-    def _checkpoint(self) -> Path:
-        """File of the state of training until it is finished."""
-        return self.folder / f"{self.digest[:16]}.ckpt"
+        return train(self.trainer, self.model, batches.train_dataloader(), batches.val_dataloader())
 
     def _register(self, results: dict[str, Any], spec: NetworkSpec, preprocessing: Preprocessing, width: int) -> None:
         """Add the model's entry to the registry."""
@@ -169,7 +157,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "held_out_accuracy": f"{accuracy:.4f}",
             "size": str(preprocessing.crop),
             "seed": str(batches.seed),
-            "key": self.digest,
+            "key": key.digest(),
         }
         content = weights_bytes(network, metadata)
 
@@ -193,5 +181,4 @@ Train a source model on a data set. Writes its weights and a registry entry.
         }
 
         paths = files.write(document, {WEIGHTS: content})
-        remove_checkpoint(self._checkpoint)
         print_written("Complete", paths)

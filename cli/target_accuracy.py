@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
+from headstart.callbacks.run_folder import RunFolder, print_written
 from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles, record_run
 from headstart.callbacks.training import raising_signals, train
 from headstart.callbacks.verification import Choose, Verified
@@ -26,7 +26,6 @@ from headstart.output.printable import print_lines, say
 from headstart.output.shipped_files import load_yaml
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.accuracy_traces import PhotoCounts, accuracies_of, only_classes, parts_of
-from headstart.store.json_digest import digest_of
 from headstart.store.ledger_file import DESCRIPTION
 from headstart.store.ledger_reader import RunLedger
 
@@ -88,13 +87,6 @@ its accuracy. Accuracies in the ledger are reused.
                     )
         return verified
 
-    def missing(self) -> str:
-        """Return how many accuracies the ledger lacks."""
-        self._identify()
-        with self.results.opened_ledger(self.folder) as ledger:
-            accuracies = Accuracies(ledger, self.run_key, self.datamodule.orderings)
-            return f"{len(accuracies.missing)} of {len(accuracies.keys)} accuracies to measure"
-
     def _identify(self) -> None:
         """Build the source, and collect everything that decides the accuracies."""
         batches = self.datamodule
@@ -136,9 +128,7 @@ its accuracy. Accuracies in the ledger are reused.
         self._begin(ordering, seed)
 
         trainer = self.another_trainer()
-        key = {**self.run_key.describe(), "ordering": ordering}
-        checkpoint = self.folder / f"{digest_of(key)[:16]}.ckpt"
-        if not train(trainer, self.model, checkpoint, batches.train_dataloader()):
+        if not train(trainer, self.model, batches.train_dataloader()):
             return None
 
         correct, described, only = dict[str, int](), self._description(), None
@@ -147,7 +137,6 @@ its accuracy. Accuracies in the ledger are reused.
                 (measured,) = trainer.validate(self.model, batches.evaluation_dataloader(split), verbose=False)
             correct[split] = round(parts_of(described, split) * measured[self.model.measured])
             only = self.model.only_class if split == "validation" else only
-        remove_checkpoint(checkpoint)
         return PhotoCounts(correct["validation"], only, correct.get("selection"))
 
     def _load_inputs(self) -> None:

@@ -108,10 +108,6 @@ class TaskCLI(LightningCLI):
         """
         raise UserError(f"task: {self.task} stores no traces")
 
-    @abstractmethod
-    def missing(self) -> str:
-        """Return what is missing of the run, in a few words; nothing is computed or downloaded."""
-
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add what every task has.
 

@@ -13,10 +13,9 @@ from torch import Tensor
 from headstart.datamodules.photos.duplicates import find_duplicates, quote
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from headstart.datamodules.row_request import ComputeSettings, NotStoredError
+from headstart.datamodules.row_request import ComputeSettings
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.modules.networks.build import is_downloaded
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import say
 from headstart.output.seeds import Seed
@@ -48,8 +47,6 @@ class PhotoData(LightningDataModule):
 
     # Whether it feeds photos with a class for every pixel as well.
     takes_maps = False
-    # Whether missing rows raise NotStoredError instead of being computed.
-    only_stored = False
     # The samples, once they are loaded: tensors, and MappedSamples where inputs are too large for memory.
     train_inputs: Any
     train_labels: Tensor
@@ -89,14 +86,6 @@ class PhotoData(LightningDataModule):
         with prefix_errors("data.photos"):
             self.photos.prepare(cache_folder(self.cache_dir))
 
-    def require_downloaded(self) -> None:
-        """Raise NotStoredError where the photos, or a file of weights, are still to be downloaded."""
-        absent = ["the photos"] if self.photos.is_to_download(cache_folder(self.cache_dir)) else []
-        if self.chosen.registry is None and not is_downloaded(self.chosen.network(self.seed)):
-            absent.append("the weights")
-        if absent:
-            raise NotStoredError(f"{' and '.join(absent)} are still to be downloaded")
-
     def read_splits(self) -> tuple[Photos, Photos]:
         """List the training and the validation photos, and print how many files are left out.
 
@@ -128,7 +117,7 @@ class PhotoData(LightningDataModule):
     def resources(self, split: str) -> ComputeSettings:
         """Return the resources with which rows of a split are computed."""
         cache, title = cache_folder(self.cache_dir), f"{split} photos"
-        return ComputeSettings(cache, title, self.num_workers, self.only_stored, engines=self.engines)
+        return ComputeSettings(cache, title, self.num_workers, engines=self.engines)
 
     @contextmanager
     def explain_row_errors(self, photos: Photos) -> Iterator[None]:

@@ -75,19 +75,13 @@ class ComputeSettings:
         cache: The cache folder.
         title: Title of the progress.
         workers: Processes that decode; None for one per processor that this process may use.
-        only_stored: Whether missing rows raise NotStoredError instead of being computed.
         engines: Where missing rows are computed.
     """
 
     cache: Path
     title: str
     workers: int | None = None
-    only_stored: bool = False
     engines: EngineOptions = EngineOptions()  # noqa: RUF009 - nothing changes it
-
-
-class NotStoredError(Exception):
-    """Rows are missing and must not be computed."""
 
 
 def pass_size(side: int, kind: str) -> int:

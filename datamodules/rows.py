@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_request import ComputeSettings, NotStoredError, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.output.printable import say
@@ -43,7 +43,6 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
         StoreError: The cache folder cannot be read or written.
         UserError: The network cannot be loaded or run, or a decoding process was killed. Or a picture cannot be read at
             the moment, or an embedding is not finite.
-        NotStoredError: Rows are missing and `resources` forbids to compute them.
     """
     if not len(request.pictures):
         raise UserError(f"there are no {resources.title}; give one at least")
@@ -52,8 +51,6 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
     for _ in range(ATTEMPTS):
         if not len(rows.missing):
             break
-        if resources.only_stored:
-            raise NotStoredError(f"{len(rows.missing)} {resources.title} still have to pass through the network")
         # This imports torch, which stored rows do not need.
         from headstart.datamodules.row_tasks import compute_elsewhere, compute_here
 

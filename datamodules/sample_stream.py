@@ -145,8 +145,6 @@ class SampleStream(PhotoData):
         """Check the photos, load the rows of both splits and move them to the device; once for all calls."""
         if self.fingerprints:
             return
-        if self.only_stored:
-            self.require_downloaded()
         train, validation = self._open()
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")

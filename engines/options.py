@@ -1,6 +1,6 @@
 """The options that choose where independent tasks run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from jsonargparse.typing import PositiveInt
@@ -41,11 +41,7 @@ class Needs:
     Attributes:
         cpus: Processors; by default, workers share those of this machine evenly, and a task of a cluster gets one.
         gpus: GPUs of a task of a cluster; a part of one where several tasks share it.
-        memory: Gigabytes, by which a cluster chooses a machine.
-        environment: Ray's runtime environment of the tasks: files, packages, environment variables.
     """
 
     cpus: int | None = None
     gpus: float = 0.0
-    memory: float | None = None
-    environment: dict[str, Any] = field(default_factory=dict)

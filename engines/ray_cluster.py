@@ -41,30 +41,19 @@ class RayCluster:
         except ImportError as error:
             raise UserError("ray: Ray is not installed; pip install 'headstart[ray]'") from error
         self.ray = ray
-        self._connect(address, needs.environment)
-        cpus, memory = needs.cpus or 1, None if needs.memory is None else int(needs.memory * 1e9)
-        _warn_of_no_room(ray.nodes(), {"CPU": cpus, "GPU": needs.gpus, "memory": memory or 0})
-
-        # Ray copies `working_dir` to the folder in which it starts a task.
-        self.folder = "." if "working_dir" in needs.environment else str(Path.cwd())
-        self.cpus, self.gpus, self.shared = cpus, needs.gpus, ray.put(shared)
+        self._connect(address)
+        self.cpus, self.gpus, self.shared = needs.cpus or 1, needs.gpus, ray.put(shared)
+        _warn_of_no_room(ray.nodes(), {"CPU": self.cpus, "GPU": self.gpus})
         # The command restarts a task that died, and reports it, so Ray does not retry.
-        self.remote = ray.remote(num_cpus=cpus, num_gpus=needs.gpus, memory=memory, max_retries=0)(_perform)
+        self.remote = ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=0)(_perform)
         self.running: dict[Any, tuple[Task, Path | None]] = {}
 
-    def _connect(self, address: str, environment: dict[str, Any]) -> None:
-        try:
-            self.ray.runtime_env.RuntimeEnv(**environment)
-        except (TypeError, ValueError) as error:
-            raise UserError(
-                f"runtime_env: {reason_of(error)}; see Ray's documentation of runtime environments"
-            ) from error
-
+    def _connect(self, address: str) -> None:
         _require_reachable(address)
         # `ray.init` replaces the command's handler of SIGTERM.
         on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
-            self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
+            self.ray.init(address, log_to_driver=False, logging_level="error")
         except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
             raise UserError(
                 f"ray: cannot join a cluster at {address!r} ({reason_of(error)}); ray start --head starts one here; a "
@@ -79,7 +68,7 @@ class RayCluster:
 
     def start(self, task: Task, log: Path | None) -> None:
         """Submit a task, which waits until the cluster has room for it."""
-        reference = self.remote.remote(task, log is not None, self.shared, self.folder, self.cpus, self.gpus)
+        reference = self.remote.remote(task, log is not None, self.shared, str(Path.cwd()), self.cpus, self.gpus)
         self.running[reference] = task, log
 
     def wait(self) -> list[Outcome]:

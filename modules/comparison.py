@@ -73,7 +73,6 @@ class Comparison(LightningModule):
         own: The LightningModules, by name.
         is_lightning_module: Whether a method is a LightningModule, `[methods]`.
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
-        counts_classes: Whether the correct predictions of each class are counted as well.
         selected: Which orderings each method is fed, `[methods, orderings]`; all by default.
         chooser: Requests the evaluations that are made; by default, every one is.
         samples_seen: Samples that each ordering has fed so far.
@@ -100,7 +99,6 @@ class Comparison(LightningModule):
         self.is_lightning_module = np.array([name in self.own for name in self.names])
         self._states = {name: MethodState(method) for name, method in self.methods.items()}  # type: ignore[arg-type]
         self.active_orderings: dict[str, Tensor | slice] = {}
-        self.counts_classes = False
         self.selected: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
@@ -165,9 +163,8 @@ class Comparison(LightningModule):
         self._lazy = {name: self._lazily(name, self.chooser) for name in self.active_orderings if self.chooser}
 
         self._columns = np.flatnonzero(is_fed)
-        # As of `count_predictions`, `[2 + classes, methods, orderings that are fed]`.
-        shape = 2 + self.classes * self.counts_classes, len(self.names), len(self._columns)
-        self.counts = torch.zeros(shape, dtype=torch.int64)
+        # As of `count_predictions`, `[2, methods, orderings that are fed]`.
+        self.counts = torch.zeros(2, len(self.names), len(self._columns), dtype=torch.int64)
 
     def _begin(self, name: str, start: MethodStart) -> None:
         state = self._states[name]
@@ -254,7 +251,7 @@ class Comparison(LightningModule):
 
     def _count(self, name: str, method: Method, chunks: Chunks) -> Tensor:
         """Count the predictions of a method, or of a copy of it, that are correct, and those that are not finite."""
-        counts = torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device)
+        counts = torch.zeros(2, 1, dtype=torch.int64, device=self.device)
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation"), folded(method), exact:
@@ -262,7 +259,7 @@ class Comparison(LightningModule):
                 inputs, labels = inputs.to(self.device), labels.to(self.device)
                 with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
                     logits = require_logits(method(inputs), (method.start.orderings, len(labels), self.classes))
-                counts = counts + count_predictions(logits, labels, self.class_weights, len(counts) - 2)
+                counts = counts + count_predictions(logits, labels, self.class_weights)
         return counts
 
     def shared_changes(self) -> str:
@@ -289,8 +286,8 @@ class Comparison(LightningModule):
         """Return the counts of an evaluation.
 
         Returns:
-            Correct predictions, predictions that are not finite, and any correct ones of each class,
-            `[2 + classes, methods, orderings]`; 0 where a method is not fed an ordering.
+            Correct predictions, and predictions that are not finite, `[2, methods, orderings]`; 0 where a method is not
+            fed an ordering.
 
         Raises:
             UserError: A network has diverged; further training would be useless.
@@ -298,6 +295,6 @@ class Comparison(LightningModule):
         for name, is_finite in self._finite.items():
             with prefix_method_errors(name):
                 require_finite(self._states[name].method, is_finite, self.samples_seen)
-        counts = np.zeros((len(self.counts), len(self.names), len(self.stream.orderings)), dtype=np.int64)
+        counts = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
         counts[..., self._columns] = self.counts.cpu().numpy()
         return counts

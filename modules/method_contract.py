@@ -93,7 +93,7 @@ def require_logits(logits: object, shape: tuple[int, ...]) -> Tensor:
     return logits
 
 
-def count_predictions(logits: Tensor, labels: Tensor, class_weights: Tensor | None, classes: int) -> Tensor:
+def count_predictions(logits: Tensor, labels: Tensor, class_weights: Tensor | None) -> Tensor:
     """Count the predictions of one chunk of the validation set.
 
     NaN and minus infinity are wrong; plus infinity of one class is a prediction without a probability, which may be
@@ -103,11 +103,9 @@ def count_predictions(logits: Tensor, labels: Tensor, class_weights: Tensor | No
         logits: `[orderings, samples, classes]`.
         labels: `[samples]`.
         class_weights: The weight of a correct prediction by its class, `[classes]`; 1 by default.
-        classes: Number of classes whose correct predictions are counted as well; 0 for none.
 
     Returns:
-        Correct predictions, predictions whose greatest logit is not finite, and the correct ones of each class,
-        `[2 + classes, orderings]`.
+        Correct predictions, and predictions whose greatest logit is not finite, `[2, orderings]`.
     """
     # A class without a sample may have -inf; the greatest is NaN where any is.
     greatest, predicted = logits.max(-1)
@@ -115,12 +113,7 @@ def count_predictions(logits: Tensor, labels: Tensor, class_weights: Tensor | No
     is_one = (logits == torch.inf).sum(-1) <= 1
     is_correct = (predicted == labels) & (greatest > -torch.inf) & is_one
     correct = is_correct if class_weights is None else is_correct * class_weights[labels]
-
-    counts = labels.new_zeros(2 + classes, len(logits))
-    counts[0], counts[1] = correct.sum(-1), (~greatest.isfinite()).sum(-1)
-    if classes:
-        counts[2:].index_add_(0, labels, is_correct.long().T)
-    return counts
+    return torch.stack([correct.sum(-1), (~greatest.isfinite()).sum(-1)])
 
 
 def weights_are_finite(method: Method) -> Tensor | None:

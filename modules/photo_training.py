@@ -32,8 +32,7 @@ class PhotoTraining(LightningModule):
     over the classes that occur, from the counts of all pixels of all photos. It is the measure of Pascal VOC, M.
     Everingham et al., "The Pascal Visual Object Classes Challenge: A Retrospective", IJCV 2015, section 4.3.
 
-    All random numbers of an epoch follow from the seed and the epoch's number. Training that is resumed at the end of
-    an epoch therefore ends as if it had not been interrupted.
+    All random numbers of an epoch follow from the seed and the epoch's number.
 
     Args:
         optimizer: Optimiser and its settings; its learning rate is the highest of the schedule.

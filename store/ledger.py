@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from headstart.output.errors import reason_of
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_file import DESCRIPTION, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey, checksum, pack
+from headstart.store.ledger_file import DESCRIPTION, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey, checksum
 
 # Folder of the files that running processes lock.
 HOLDERS = "holders"
@@ -89,12 +89,11 @@ class Ledger(LedgerFile):
         """
         rows = []
         for key, trace in traces.items():
-            classes = None if trace.of_class is None else pack(trace.of_class)
             correct = trace.correct.astype("<i4").tobytes()
-            rows.append((*astuple(key), correct, trace.diverged, int(trace.drew), classes))
+            rows.append((*astuple(key), correct, trace.diverged, int(trace.drew)))
         with self._transaction():
             self._base.executemany(
-                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*row, checksum(*row)) for row in rows],
             )
 

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import struct
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from headstart.output.errors import reason_of
 from headstart.output.printable import say
 
 # The form of the file. Another number is an error.
-FORMAT = 4
+FORMAT = 5
 FILE = "traces.sqlite"
 # The task of streams that name none.
 COMPARISON = "comparison"
@@ -36,8 +35,8 @@ PAGE_SIZE = 32_768
 TABLES = f"""
 CREATE TABLE documents (digest TEXT, document TEXT, checksum INTEGER);
 CREATE TABLE traces (
-    stream TEXT, method TEXT, ordering INTEGER, correct BLOB, diverged INTEGER, drew INTEGER, classes BLOB,
-    checksum INTEGER, PRIMARY KEY (stream, method, ordering)
+    stream TEXT, method TEXT, ordering INTEGER, correct BLOB, diverged INTEGER, drew INTEGER, checksum INTEGER,
+    PRIMARY KEY (stream, method, ordering)
 ) WITHOUT ROWID;
 CREATE TABLE claims (
     stream TEXT, method TEXT, ordering INTEGER, holder TEXT, PRIMARY KEY (stream, method, ordering)
@@ -45,10 +44,6 @@ CREATE TABLE claims (
 PRAGMA user_version = {FORMAT}
 """
 IS_KEY = "stream = ? AND method = ? AND ordering = ?"
-# In front of the counts of classes: the type of the numbers, and how many a row has.
-HEADER = struct.Struct("<3sI")
-# Higher levels of compression take several times as long for a few per cent.
-LEVEL = 1
 
 
 class LedgerError(OSError):
@@ -77,14 +72,11 @@ class Trace:
     Attributes:
         correct: Correct predictions at each evaluation, int64 `[evaluations]`.
         diverged: The first evaluation at which a prediction was not finite, None where all were finite.
-        of_class: Sizes of the classes, and below them the correct predictions of each, unsigned
-            `[1 + evaluations, classes]`; None where they were not counted.
         drew: Whether the method drew from a global generator while several orderings ran side by side.
     """
 
     correct: NDArray[np.int64]
     diverged: int | None = None
-    of_class: NDArray[np.unsignedinteger[Any]] | None = None
     drew: bool = False
 
 
@@ -196,14 +188,13 @@ class LedgerFile:
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[tuple[TraceKey, Trace | None]]:
         """Yield stored traces; None for a damaged one, whose key may be damaged, too."""
-        columns = "stream, method, ordering, correct, diverged, drew, classes, checksum"
+        columns = "stream, method, ordering, correct, diverged, drew, checksum"
         with self._errors():
             for row in self._base.execute(f"SELECT {columns} FROM traces WHERE {where}", values):
-                correct, diverged, drew, classes = row[3:-1]
+                correct, diverged, drew = row[3:-1]
                 trace = None
                 if row[-1] == checksum(*row[:-1]):
-                    of_class = None if classes is None else _unpack(classes)
-                    trace = Trace(np.frombuffer(correct, "<i4").astype(np.int64), diverged, of_class, bool(drew))
+                    trace = Trace(np.frombuffer(correct, "<i4").astype(np.int64), diverged, bool(drew))
                 yield TraceKey(*row[:3]), trace
 
     def _documents(self, where: str, values: Sequence[object]) -> dict[str, dict[str, Any]]:
@@ -248,23 +239,3 @@ def checksum(*values: object) -> int:
     sizes = [len(value) if isinstance(value, bytes) else value for value in values]
     content = b"".join(value for value in values if isinstance(value, bytes))
     return zlib.crc32(content, zlib.crc32(ascii(sizes).encode()))
-
-
-def pack(counts: NDArray[np.unsignedinteger[Any]]) -> bytes:
-    """Return counts of classes as compressed bytes.
-
-    Args:
-        counts: As `Trace.of_class`.
-    """
-    # From one evaluation to the next, few counts change. Differences of unsigned numbers may wrap around, as their
-    # sums then do.
-    steps = np.diff(counts.astype(counts.dtype.newbyteorder("<")), axis=0, prepend=counts.dtype.type(0))
-    header = HEADER.pack(steps.dtype.str.encode(), counts.shape[1])
-    return zlib.compress(header + steps.tobytes(), LEVEL)
-
-
-def _unpack(content: bytes) -> NDArray[np.unsignedinteger[Any]]:
-    plain = zlib.decompress(content)
-    kind, classes = HEADER.unpack_from(plain)
-    steps = np.frombuffer(plain, kind.decode(), offset=HEADER.size).reshape(-1, classes)
-    return steps.cumsum(0, dtype=steps.dtype)

@@ -15,7 +15,7 @@ from headstart.cli.task_cli import TaskCLI
 from headstart.output.import_paths import import_from_working_folder
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import FILE, Trace, TraceKey
-from headstart.store.ledger_reader import LedgerReader, RunLedger
+from headstart.store.ledger_reader import RunLedger
 from headstart.sweeps.request import RunRequest, RunResult, pack, unpack
 
 
@@ -53,17 +53,6 @@ def measure_there(request: RunRequest, ledger: bytes) -> RunResult:
         result = _run(cli)
         files = pack(folder) if folder.is_dir() else b""
     return replace(result, files=files, documents=recording.documents, traces=recording.traces)
-
-
-def find_missing(request: RunRequest) -> str:
-    """Describe what the ledger lacks of a run, without computing or downloading anything.
-
-    Args:
-        request: The run.
-    """
-    with TemporaryDirectory(prefix="headstart-") as scratch:
-        ledger = request.ledger if (request.ledger / FILE).is_file() else None
-        return _prepare(request, Path(scratch) / "run", partial(LedgerReader, ledger)).missing()
 
 
 class _RecordingLedger(Ledger):

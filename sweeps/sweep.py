@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from jsonargparse.typing import NonNegativeFloat, PositiveFloat, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
 from headstart.cli.task import find_task
 from headstart.engines.options import EngineOptions, Needs
@@ -24,8 +23,8 @@ from headstart.output.shipped_files import find_file
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest, RunResult, SentFolder, unpack
-from headstart.sweeps.sweep_file import Run, Sweep, read_mapping, read_sweep
-from headstart.sweeps.thresholds import ASSUMED, Configs, add_thresholds, choose_threshold, reference_runs
+from headstart.sweeps.sweep_file import Run, Sweep, read_sweep
+from headstart.sweeps.thresholds import Configs, add_thresholds, choose_threshold, reference_runs
 
 # The table of the runs, the number of its form, and the folder of their logs.
 TABLE, SCHEMA, LOGS = "sweep.json", 1, "logs"
@@ -69,8 +68,6 @@ def sweep(
     ledger: str | None = None,
     cpus: PositiveInt = 1,
     gpus: NonNegativeFloat = 0.0,
-    memory: PositiveFloat | None = None,
-    runtime_env: str | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> None:
@@ -79,14 +76,12 @@ def sweep(
     Args:
         file: Sweep file in the format of Weights & Biases, as in configs/sweep. If it has the key `reference`, a list
             of options, targets without a threshold are run with these options first, which sets their thresholds.
-        dry_run: Print all runs and which of them are missing, without running them.
+        dry_run: Print all runs and their commands, without running them.
         output: Folder of the runs, their logs and their table. The default is runs/sweep- and the file's name.
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the output folder.
         cpus: Processors of each run. Another number can round differently.
         gpus: GPUs of each run on a Ray cluster. With 0.5, two runs share a GPU.
-        memory: Memory of each run on a Ray cluster, in gigabytes.
-        runtime_env: YAML file of Ray's runtime environment for the runs.
         overwrite: Replace results of other code, photos, weights or versions.
         **options: Options of `EngineOptions`.
     """
@@ -97,18 +92,14 @@ def sweep(
 
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     ledger_folder = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
-    environment = {}
-    if runtime_env is not None:
-        advice = "see Ray's documentation of runtime environments"
-        environment = read_mapping("runtime_env", Path(runtime_env), advice)
-
-    command = _Command(engines, Needs(cpus, gpus, memory, environment), ledger_folder.absolute(), overwrite)
+    command = _Command(engines, Needs(cpus, gpus), ledger_folder.absolute(), overwrite)
     references = reference_runs(content) if content.reference else {}
     if dry_run:
         if references:
-            say(f"The thresholds of {len(references)} targets are not known yet; {ASSUMED:.0%} stands for them.")
-            content = add_thresholds(content, dict.fromkeys(references, ASSUMED))
-        command.dry_run(replace(content, runs=[*references.values(), *content.runs]), folder)
+            say(f"The thresholds of {len(references)} targets follow from the first runs.")
+        for run in (*references.values(), *content.runs):
+            say(run.name)
+            say(f"  headstart train {shlex.join(run.options)}")
         return
 
     if references:
@@ -152,7 +143,7 @@ class _Command:
             shared = ledger.content() if self.engines.ray is not None else None
         with alone_in("output", folder):
             rows = {run.name: Row(run.name, list(run.options)) for run in content.runs}
-            tasks = self._tasks(content, folder, "measure")
+            tasks = self._tasks(content, folder)
             if self.engines.ray is not None:
                 tasks = [_sent(task) for task in tasks]
             how: dict[str, Any] = {"title": content.name, "logs": folder / LOGS, "needs": self.needs, "shared": shared}
@@ -166,25 +157,13 @@ class _Command:
                     say(f"[{done}/{len(tasks)}] {row.describe()}", sys.stderr)
         _conclude([*rows.values()], folder)
 
-    def dry_run(self, content: Sweep, folder: Path) -> None:
-        """Print what the ledger lacks of the runs; what they print themselves is left out."""
-        tasks, mistakes = self._tasks(content, folder, "find_missing"), 0
-        how: dict[str, Any] = {"engine": EngineOptions(self.engines.workers), "needs": Needs(self.needs.cpus)}
-        with TemporaryDirectory() as logs, closing(run_tasks(tasks, logs=Path(logs), **how)) as outcomes:
-            for outcome in outcomes:
-                mistakes += bool(outcome.error)
-                say(f"{outcome.task.name}: {outcome.error or outcome.value}")
-                say(f"  headstart train {shlex.join(outcome.task.argument.options)}")
-        if mistakes:
-            raise SystemExit(UserError.code)
-
-    def _tasks(self, content: Sweep, folder: Path, function: str) -> list[Task]:
+    def _tasks(self, content: Sweep, folder: Path) -> list[Task]:
         added = ["--results.overwrite=true"] * self.overwrite
         tasks = []
         for run in content.runs:
             dashboard = {**content.dashboard, "parameters": dict(run.parameters)}
             request = RunRequest((*run.options, *added), (folder / run.name).absolute(), self.ledger, dashboard)
-            tasks.append(Task(run.name, f"headstart.sweeps.run:{function}", request))
+            tasks.append(Task(run.name, "headstart.sweeps.run:measure", request))
         return tasks
 
     def _enter(self, row: Row, outcome: Outcome) -> None:

@@ -12,8 +12,6 @@ from headstart.sweeps.sweep_file import Run, Sweep, name_run, read_mapping
 CONFIG, THRESHOLD = "--config=", "--criterion.threshold="
 # Thresholds are multiples of one over this number.
 STEPS = 20
-# Stands for a threshold that is not known yet, where a sweep only lists its runs.
-ASSUMED = 0.8
 Configs = tuple[str, ...]
 
 

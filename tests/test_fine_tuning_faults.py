@@ -57,14 +57,6 @@ class TakesAllMemory(InSecondOrdering):
         torch.empty(2**60)
 
 
-class TakesAllMemoryAtFirst(modules.GradientDescent):
-    """Asks for more memory than there is before it has seen a sample."""
-
-    def begin(self, start: modules.MethodStart) -> None:
-        super().begin(start)
-        torch.empty(2**60)
-
-
 @pytest.fixture
 def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, dict[str, Any]]]:
     """Run a comparison that fails; give its last line, and the results that it leaves."""
@@ -98,16 +90,3 @@ def test_measured_traces_are_kept(fail: Any, kind: type, line: str, evaluation: 
     # The evaluations of the second ordering before the fault remain.
     assert len(results["methods"]["baseline"]["evaluations"]) == 2
     assert results["methods"]["baseline"]["evaluations"][0] == (12 if evaluation == "every" else 4)
-
-
-@pytest.mark.slow
-def test_memory_that_does_not_suffice_to_begin(fail: Any) -> None:
-    line, results = fail(f"--model.baseline={__name__}.TakesAllMemoryAtFirst")
-    assert line.startswith("error: model.baseline: the beginning of TakesAllMemoryAtFirst does not fit into memory (")
-    assert results == {}
-
-
-@pytest.mark.slow
-def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
-    line, _ = fail("--model.methods.low=headstart.modules.LoRA", "--model.methods.low.rank=5000")
-    assert line.startswith("error: model.methods.low.rank: 5000 requested, but the backbone has no linear layer")

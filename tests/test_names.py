@@ -95,11 +95,11 @@ def test_in_the_processes_of_a_sweep(
     content = {"program": "train.py", "method": "grid", "command": ["${program}", *options, "${args}"]}
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump({**content, "parameters": seeds}))
     where = f"--ray={request.getfixturevalue('cluster').address}" if engine == "ray" else "--workers=2"
-    # The package is installed on every machine.
-    (tmp_path / "ray.yaml").write_text(yaml.safe_dump({"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}))
-    more = [f"--runtime_env={tmp_path / 'ray.yaml'}"] if engine == "ray" else []
-    command = [*sweep, str(tmp_path / "sweep.yaml"), f"--output={tmp_path / 'out'}", where, *more]
-    subprocess.run(command, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
+    command = [*sweep, str(tmp_path / "sweep.yaml"), f"--output={tmp_path / 'out'}", where]
+    # The package is installed on every machine; `ray job submit` describes its runtime environment like this.
+    job = {"runtime_env": {"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}}
+    variables = {**environment(tmp_path / "installed"), "RAY_JOB_CONFIG_JSON_ENV_VAR": json.dumps(job)}
+    subprocess.run(command, cwd=colliding, env=variables, check=True)
     paths = sorted((tmp_path / "out").glob("*/results.json"))
     assert len(paths) == 2
     for results in paths:

@@ -34,10 +34,6 @@ class ClassSubset(PhotoSource):
         with prefix_errors("source"):
             self.source.prepare(cache)
 
-    def is_to_download(self, cache: Path | None = None) -> bool:
-        """Return whether the larger data set is to be downloaded."""
-        return self.source.is_to_download(cache)
-
     def train(self) -> Photos:
         """Select from the training photos."""
         with prefix_errors("source"):

@@ -45,18 +45,10 @@ class FetchedSource(SplitSource):
         Args:
             cache: The cache folder, for a source without a root of its own.
         """
-        self._find_root(cache)
-        if self.download:
-            fetch_once(self.root / self.subfolder, self.fill)
-
-    def is_to_download(self, cache: Path | None = None) -> bool:
-        """Return whether the data set is to be fetched, and its folder is missing or empty."""
-        self._find_root(cache)
-        return self.download and not _holds_something(self.root / self.subfolder)
-
-    def _find_root(self, cache: Path | None) -> None:
         if self.inside is not None and cache is not None:
             self.root = cache / self.inside
+        if self.download:
+            fetch_once(self.root / self.subfolder, self.fill)
 
     @abstractmethod
     def fill(self, partial: Path) -> Path:

@@ -161,14 +161,6 @@ class PhotoSource(ABC):
             cache: The cache folder, which holds downloads without a folder of their own.
         """
 
-    def is_to_download(self, cache: Path | None = None) -> bool:
-        """Return whether `prepare` would download the data set.
-
-        Args:
-            cache: The cache folder.
-        """
-        return False
-
     @abstractmethod
     def train(self) -> Photos:
         """Return the training photos, of which the stream is made."""

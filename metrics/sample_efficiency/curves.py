@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from io import BytesIO
@@ -222,14 +222,9 @@ class Curves:
             return np.full(self.correct.shape[:2], np.nan)
         return _shares(self.correct[..., index], self.all_correct)
 
-    def content(self, class_counts: Mapping[str, NDArray[Any]] | None = None) -> bytes:
-        """Return the content of a compressed `.npz` file with an array per attribute.
-
-        Args:
-            class_counts: `class_correct`, correct predictions of each class,
-                `[methods, orderings, evaluations, classes]`, and `class_sizes`, `[classes]`; where they were counted.
-        """
-        arrays = {field.name: getattr(self, field.name) for field in fields(Curves)} | dict(class_counts or {})
+    def content(self) -> bytes:
+        """Return the content of a compressed `.npz` file with an array per attribute."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(Curves)}
         file = BytesIO()
         np.savez_compressed(file, **{**arrays, "correct": self.correct.astype(np.int32)})
         return file.getvalue()

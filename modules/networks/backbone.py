@@ -237,20 +237,10 @@ class PreLogits:
         """Return what enters the classifiers."""
         return self.forward_head(self.forward_features(images), pre_logits=True)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return what makes a copy, or a pickled network, whose class has no name of its own."""
-        _, kind = type(self).__bases__
-        return _new_headless, (kind,), vars(self)
-
 
 def _headless(kind: type) -> type:
     # Tracing reads the function of the class.
     return type(kind.__name__, (PreLogits, kind), {})
-
-
-def _new_headless(kind: type) -> Any:  # noqa: ANN401 - a network of a class that is made here
-    made: Any = _headless(kind)
-    return made.__new__(made)
 
 
 def _require_last(network: nn.Module, name: str, run: Callable[[], Tensor], spec: NetworkSpec) -> None:

@@ -22,7 +22,7 @@ from headstart.modules.networks.libraries import LIBRARIES
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress, import_code
-from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
+from headstart.modules.networks.weights import fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
 log = logging.getLogger(__name__)
@@ -78,24 +78,6 @@ def _seeded(spec: NetworkSpec) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         yield
-
-
-def is_downloaded(spec: NetworkSpec) -> bool:
-    """Return whether building a network downloads nothing, as far as its library says.
-
-    Args:
-        spec: The network.
-
-    Raises:
-        UserError: The library has no such model, or the name is ambiguous.
-    """
-    if isinstance(spec.weights, WeightsAddress):
-        return downloaded_file(spec.weights).is_file()
-    if spec.library == CUSTOM or not isinstance(spec.weights, str):
-        return True
-    library, model = LIBRARIES[spec.library], str(choose_model(spec))
-    # An unknown identifier is an error of `build`.
-    return spec.weights not in library.identifiers(model) or library.is_downloaded(model, spec.weights)
 
 
 @contextmanager

@@ -5,10 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path, PurePosixPath
 from typing import Any
 
-import torch
 import torchvision
 from torch import Tensor, nn
 
@@ -75,15 +73,6 @@ class Library(ABC):
             state: Tensors by name, some of which do not fit.
         """
         return state
-
-    def is_downloaded(self, model: str, weights: str) -> bool:
-        """Return whether pretrained weights are on disk; True where that is not known.
-
-        Args:
-            model: One of the names.
-            weights: One of the model's identifiers.
-        """
-        return True
 
     @abstractmethod
     def usual_weights(self, model: str) -> str | None:
@@ -164,11 +153,6 @@ class Torchvision(Library):
         entry = None if weights is None else torchvision.models.get_model_weights(model)[weights]
         network: nn.Module = torchvision.models.get_model(model, weights=entry, **parameters)
         return network
-
-    def is_downloaded(self, model: str, weights: str) -> bool:
-        """Return whether torch.hub has the file of the weights."""
-        url = torchvision.models.get_model_weights(model)[weights].url
-        return (Path(torch.hub.get_dir()) / "checkpoints" / PurePosixPath(url).name).is_file()
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
         """Return the preparation of the weights; without weights the usual one of ImageNet."""

@@ -28,16 +28,6 @@ Head = TypeVar("Head", nn.Linear, nn.Conv2d)
 State = dict[str, Tensor]
 
 
-def downloaded_file(address: WeightsAddress) -> Path:
-    """Return where a file of weights lies once it is downloaded.
-
-    Args:
-        address: Its address.
-    """
-    name = f"{address.sha256[:8]}-{PurePosixPath(address.url).name}"
-    return Path(torch.hub.get_dir()) / "checkpoints" / name
-
-
 def fetch_weights(address: WeightsAddress) -> Path:
     """Download a file of weights into the folder of torchvision's weights, unless it is there and undamaged.
 
@@ -50,7 +40,8 @@ def fetch_weights(address: WeightsAddress) -> Path:
     Raises:
         UserError: It cannot be fetched, or has another SHA-256.
     """
-    path = downloaded_file(address)
+    name = f"{address.sha256[:8]}-{PurePosixPath(address.url).name}"
+    path = Path(torch.hub.get_dir()) / "checkpoints" / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path}.lock"):

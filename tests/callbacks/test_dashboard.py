@@ -53,7 +53,7 @@ def mirror(tmp_path_factory: pytest.TempPathFactory, small_comparison: Callable[
 
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     run, pictures = mirror.settings, {"learning_curves", "criterion_reached"}
-    assert mirror.panels == {"results", "orderings", *pictures, *(f"charts/{name}" for name in pictures)}
+    assert mirror.panels == {"results", *pictures, *(f"charts/{name}" for name in pictures)}
     assert re.fullmatch(r"pictures, mobilenet_v2, random, mean, batch 1, seed 0, [0-9a-f]{8}", run["display_name"])
     assert re.fullmatch(r"pictures, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")

@@ -40,7 +40,6 @@ def store(
     orderings: Mapping[str, Sequence[int]] | None = None,
     kinds: Mapping[str, dict[str, Any]] | None = None,
     description: Mapping[str, Any] | None = None,
-    of_class: Mapping[str, NDArray[np.uint8]] | None = None,
     dataset: str = "pets",
     **stream: Any,
 ) -> Path:
@@ -52,7 +51,6 @@ def store(
         orderings: Numbers of the orderings of methods whose do not begin at 0.
         kinds: What methods are, where that is not a class of their own.
         description: Names of data set, backbone and weights where they differ.
-        of_class: `Trace.of_class` of methods that have it, `[orderings, 1 + evaluations, classes]`.
         dataset: Name of the data set, which its photos are known by, too.
         stream: What else the stream is.
     """
@@ -63,6 +61,6 @@ def store(
             kind = (kinds or {}).get(name, {"class": f"headstart.modules.{name.title()}", "hyperparameters": {}})
             method = ledger.record(kind, description={"name": name})
             numbers = (orderings or {}).get(name, range(len(counts)))
-            rows = zip(numbers, counts, (of_class or {}).get(name, [None] * len(counts)), strict=True)
-            ledger.write({TraceKey(digest, method, number): Trace(own, of_class=each) for number, own, each in rows})
+            rows = zip(numbers, counts, strict=True)
+            ledger.write({TraceKey(digest, method, number): Trace(own) for number, own in rows})
     return folder

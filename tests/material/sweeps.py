@@ -42,9 +42,9 @@ def table(output: Path) -> dict[str, dict[str, Any]]:
 
 
 def traces(output: Path) -> Traces:
-    """Return all traces of a sweep's ledger, with their counts of classes."""
+    """Return all traces of a sweep's ledger."""
     with sqlite3.connect(f"{output}-ledger/traces.sqlite") as base:
-        rows = base.execute("SELECT stream, method, ordering, correct, diverged, classes FROM traces")
+        rows = base.execute("SELECT stream, method, ordering, correct, diverged FROM traces")
         return {(stream, method, ordering): counts for stream, method, ordering, *counts in rows}
 
 

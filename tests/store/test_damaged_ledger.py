@@ -14,12 +14,10 @@ from headstart.tests.material.ledgers import store
 
 NAMES = ("baseline", "mine")
 COUNTS = np.random.default_rng(0).integers(0, 100, (2, 6, 40))
-# Sizes of three classes, and the correct predictions of each.
-OF_CLASS = np.random.default_rng(2).integers(0, 100, (2, 6, 41, 3), dtype=np.uint8)
 
 
 def fill(folder: Path) -> dict[TraceKey, Trace]:
-    store(folder, dict(zip(NAMES, COUNTS, strict=True)), of_class=dict(zip(NAMES, OF_CLASS, strict=True)))
+    store(folder, dict(zip(NAMES, COUNTS, strict=True)))
     with LedgerReader(folder) as reader:
         (stream,) = reader.streams()
         documents = reader.traces(stream).methods
@@ -28,7 +26,7 @@ def fill(folder: Path) -> dict[TraceKey, Trace]:
 
 
 def as_lists(trace: Trace) -> list[object]:
-    return [trace.correct.tolist(), trace.diverged, trace.drew, np.asarray(trace.of_class).tolist()]
+    return [trace.correct.tolist(), trace.diverged, trace.drew]
 
 
 def read_in_both_ways(folder: Path, expected: dict[TraceKey, Trace]) -> bool:
@@ -101,7 +99,7 @@ def test_what_is_no_ledger_of_this_format_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "text" / FILE).write_text("no database" * 1000)
     (tmp_path / "folder" / FILE).mkdir(parents=True)
 
-    reasons = {"other": "has format 99, but .* reads format 4$", "text": "not a database", "folder": "unable to open"}
+    reasons = {"other": "has format 99, but .* reads format 5$", "text": "not a database", "folder": "unable to open"}
     for name, reason in reasons.items():
         for opened in (Ledger, LedgerReader):
             with pytest.raises(LedgerError, match=reason):

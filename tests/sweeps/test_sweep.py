@@ -1,5 +1,6 @@
 """A sweep measures what the ledger lacks, and tells of every run how it ended."""
 
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -41,32 +42,15 @@ def test_runs_are_those_of_train_py_and_nothing_is_measured_twice(
     assert all("Complete" in (tmp_path / "a" / "logs" / f"{each}.log").read_text() for each in again)
 
 
-@pytest.mark.slow
-def test_dry_run_tells_and_does_nothing(
-    tmp_path: Path, small_comparison: Callable[[Path], list[str]], capfd: pytest.CaptureFixture[str]
+def test_dry_run_tells_the_commands_and_does_nothing(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
-    file = write(tmp_path, options, criterion__evaluate_every={"values": [1, 2]}, seed_everything={"values": [0, 1]})
-    first = read_sweep(file).runs[0]
-    only = write(tmp_path, [each for each in first.options if "seed" not in each], seed_everything={"values": [0]})
-    dry = ["--dry_run", "true", f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}"]
-    sweep.main([str(file), *dry])
-    output = capfd.readouterr().out
-    assert output.count("still have to pass through the network") == 4
-    assert f"{first.name}: " in output
+    sweep.main([str(file), "--dry_run", "true", f"--output={tmp_path / 'a'}"])
+    told = capfd.readouterr().out.splitlines()
+    runs = read_sweep(file).runs
+    assert told[::2] == [run.name for run in runs]
+    assert [shlex.split(line)[2:] for line in told[1::2]] == [list(run.options) for run in runs]
     assert not list(tmp_path.glob("a*"))
-
-    run(only, tmp_path / "a")
-    before = {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()}
-    capfd.readouterr()
-    # The same holds while it runs.
-    with alone_in("output", tmp_path / "a"):
-        sweep.main([str(file), *dry])
-    output = capfd.readouterr().out
-    # The traces of a finished run, of one that is evaluated elsewhere, and of two with other random weights.
-    assert [output.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
-    assert output.count("still have to pass through the network") == 2
-    assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
 
 
 @pytest.mark.slow
@@ -81,10 +65,6 @@ def test_a_run_that_fails_leaves_the_rest_alone_and_is_tried_again(
     (failed,) = (row for row in rows.values() if row["state"] == "failed")
     assert failed["error"].startswith("data.photos.root: ")
     assert "1 run failed: data.photos.root: " in capfd.readouterr().out
-    with pytest.raises(SystemExit, match="1"):
-        sweep.main([str(file), f"--output={tmp_path / 'new'}", "--dry_run"])
-    assert "data.photos.root: " in capfd.readouterr().out
-
     shutil.copytree(tmp_path / "pictures", missing)
     rows = run(file, tmp_path / "a")
     # Equal photos, wherever they lie: the other run has measured them.
@@ -102,7 +82,6 @@ def test_mistakes_are_one_line(file: Path, capfd: pytest.CaptureFixture[str]) ->
         ("nowhere.yaml",): "file: 'nowhere.yaml' cannot be read (No such file or directory)",
         ("FILE", "--worker=2"): "worker: there is no such option (closest: workers)",
         ("FILE", "--workers=2", "--ray=auto"): "leave out --workers or --ray",
-        ("FILE", "--runtime_env=nowhere.yaml"): "runtime_env: 'nowhere.yaml' cannot be read",
         ("FILE", "--ledger=FILE/ledger"): "ledger: ",
         ("FILE", "--ray=auto", "--gpus=1.5"): "gpus: 1.5 is neither",
         ("FILE", "--trainer.logger=false"): "trainer.logger: there is no such option",

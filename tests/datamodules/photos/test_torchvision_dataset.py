@@ -13,7 +13,6 @@ import torch
 import torchvision
 from PIL import Image
 
-from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
 from headstart.tests.material.photo_folders import refusal
@@ -149,9 +148,7 @@ def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Monke
     source.prepare(tmp_path)
     assert list(tmp_path.iterdir()) == []
     source = TorchvisionDataset("EuroSAT", download=True)
-    assert ClassSubset(source, ["Forest", "River"]).is_to_download(tmp_path)
     source.prepare(tmp_path)
-    assert not source.is_to_download(tmp_path)
     assert len(source.train()) == 4
     assert [path.name for path in (tmp_path / "datasets" / "torchvision" / "EuroSAT").iterdir()] == ["eurosat"]
 

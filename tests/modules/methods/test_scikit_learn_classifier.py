@@ -1,8 +1,5 @@
 """A classifier of another library as a method: what it is given, what becomes of its answers, what it may not be."""
 
-import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,20 +66,6 @@ def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
     assert method(inputs[1])[1].argmax(-1).tolist() == alone.predict(inputs[1].numpy()).tolist()
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"WARNING: {NEIGHBOURS} cannot be fitted to 2 samples (Expected n_neighbors <= ")
-
-
-@pytest.mark.slow
-def test_a_classifier_that_cannot_be_fitted_yet_ends_no_comparison(fit: Callable[..., Path]) -> None:
-    knn = f"{{class_path: ScikitLearnClassifier, init_args: {{classifier: {NEIGHBOURS}, options: {{n_neighbors: 5}}}}}}"
-    documents = []
-    for evaluation in ("every", "lazy"):
-        options = f"--criterion.evaluation={evaluation}", f"--results.ledger={evaluation}", f"--model.methods.knn={knn}"
-        run = fit(*options, "--criterion.threshold=0.9", folder=f"{evaluation} run")
-        documents.append(json.loads((run / "results.json").read_text()))
-    every, lazy = documents
-    assert any(warning.startswith("knn gave predictions that are not finite in") for warning in every["warnings"])
-    for name in ("baseline", "knn"):
-        assert lazy["methods"][name]["samples_to_criterion"] == every["methods"][name]["samples_to_criterion"]
 
 
 @pytest.mark.parametrize(
