@@ -52,6 +52,7 @@ class ComparisonRun(LedgerOptions):
 
     Attributes:
         document: Content of results.json, empty until it is written.
+        callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
         own_trainer: Builds the trainer of a LightningModule, with some callbacks besides the user's.
@@ -73,6 +74,7 @@ class ComparisonRun(LedgerOptions):
         self.accuracy_at = accuracy_at
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
+        self.callbacks: dict[str, dict[str, Any]] = {}
         self.described: list[dict[str, Any]] = []
         self.code: list[dict[str, str]] = []
         self.own: list[bool] = []
@@ -128,21 +130,25 @@ class ComparisonRun(LedgerOptions):
         Args:
             comparison: The methods, as the configuration gave them.
             max_samples: The sample limit.
-            callbacks: The callbacks of the user's own, which act on LightningModules alone, with their options.
+            callbacks: The callbacks of the user's own, which may change every trace, with their options.
             described: Their descriptions by class.
         """
         model = load_yaml(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.methods, self.loaded = comparison.names, user_modules().keys()
+
+        # As soon as there is a LightningModule, callbacks of the user's own act on LightningModules alone.
+        self.callbacks = {} if comparison.own else dict(described)
         doubts = [doubt for each in callbacks for doubt in doubts_about(*each)]
         training = {**self.training, **({"own_callbacks": dict(described)} if described else {})}
         for name, method in zip(self.methods, comparison, strict=True):
             is_module, arguments = name in comparison.own, options[name]
+            is_acted_on = is_module or not comparison.own
             trained = {"trainer": training} if is_module and training else {}
             self.described.append({**describe_method(method, arguments, max_samples), **trained})
             self.code.append(code_of(method, arguments))
-            self.own.append(has_user_code(method, arguments) or (bool(callbacks) and is_module))
-            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_module)])
+            self.own.append(has_user_code(method, arguments) or (bool(callbacks) and is_acted_on))
+            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_acted_on)])
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -208,6 +214,7 @@ class ComparisonRun(LedgerOptions):
             "evaluate_every": self.criterion.evaluate_every,
             "measure": self.criterion.measure,
             "all_correct": self.all_correct,
+            **({"callbacks": self.callbacks} if self.callbacks else {}),
             **({"data": custom_stream} if custom_stream else {}),
         }
 

@@ -116,11 +116,6 @@ class ComparisonCLI(TaskCLI):
         trainer = self.config_init["trainer"]
         self._name_run(trainer)
         if not self.model.own:
-            for callback, _ in self.foreign_callbacks():
-                raise UserError(
-                    f"trainer.callbacks: {type(callback).__name__} acts on LightningModules alone, and there is none; "
-                    "leave it out"
-                )
             self.add_progress(trainer, ComparisonProgress(self.criterion))
             return super().instantiate_trainer(**kwargs)
 

@@ -1,4 +1,4 @@
-"""Methods, streams, photos and networks of a user's own: all of their code is part of the key."""
+"""Methods, streams, photos, networks and callbacks of a user's own: all of their code is part of the key."""
 
 import importlib
 import json
@@ -113,11 +113,28 @@ class Tiny(nn.Module):
         return self.classifier(self.convolution(inputs).mean((2, 3)) * own_part.S)
 """,
     "own_part": "S = 1\n",
+    "own_flip": """\
+from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import LambdaCallback
+
+class Flip(Callback):
+    def __init__(self, by=1):
+        self.by = by
+
+    def on_train_batch_start(self, trainer, module, batch, index):
+        batch[1].copy_((batch[1] + self.by) % 2)
+
+def flip(trainer, module, batch, index):
+    batch[1].copy_(1 - batch[1])
+""",
 }
 STREAMED, DRAWN = "--data=own_stream.Scaled", "--data.photos=own_photos.Source"
 BUILT = (
     "--data.backbone={name: own_network.Tiny, model_args: {}, weights: random, preprocessing: {resize: 32, crop: 32}}"
 )
+FLIPPED = "--trainer.callbacks=own_flip.Flip"
+FLIPPED_BY_TWO = '--trainer.callbacks={"class_path": "own_flip.Flip", "init_args": {"by": 2}}'
+LAMBDA = '{"class_path": "own_flip.LambdaCallback", "init_args": {"on_train_batch_start": "own_flip.flip"}}'
 Run = Callable[..., dict[str, Any]]
 
 
@@ -171,8 +188,13 @@ RUNS: list[tuple[list[str], dict[str, str], int]] = [
     ([BUILT, SCALED], {}, 4),
     ([BUILT, SCALED], {"unused": "# 3"}, 0),
     ([BUILT], {"own_part": "S = 2\n"}, 4),
-    # Lightning's own callbacks observe.
+    # Callbacks, of which Lightning's own observe unless they call code of the user's own.
+    ([FLIPPED], {}, 4),
+    ([FLIPPED], {"unused": "# 4"}, 0),
+    ([FLIPPED_BY_TWO], {}, 4),
+    ([FLIPPED], edit("own_flip", "% 2", "% 2 * 1"), 4),
     (["--trainer.callbacks=DeviceStatsMonitor"], {}, 0),
+    ([f"--trainer.callbacks={LAMBDA}"], {}, 4),
     # Methods that run other code are measured every time.
     *[([method("Late")], {}, 2)] * 2,
     *[([method("LateText")], {}, 2)] * 2,
@@ -234,3 +256,15 @@ def test_evaluations_leave_gradients_alone(run: Run, tmp_path: Path) -> None:
     assert seldom.shape[1] == 6
     assert len(np.unique(seldom)) > 1
     assert np.array_equal(often[:, 3::4], seldom)
+
+
+def test_results_name_callbacks(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--trainer.callbacks+=own_flip.Flip"] * 2
+    document = run(*twice, folder="run")
+    described = document["protocol"]["callbacks"]
+    assert [*described] == ["own_flip.Flip", "own_flip.Flip (2)"]
+    assert {"headstart", "own_flip"} <= described["own_flip.Flip"]["code"].keys()
+    assert any("own_flip.Flip" in warning for warning in document["warnings"])
+    with pytest.raises(SystemExit):
+        run(*twice, folder="run", **edit("own_flip", "% 2", "% 2 * 1"))
+    assert "holds results of another configuration (callbacks" in capsys.readouterr().err

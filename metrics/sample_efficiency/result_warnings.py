@@ -21,6 +21,7 @@ PHOTOS = {
     "duplicate_photos": ("photos are in both splits or in two classes", " = "),
     "unreadable_photos": ("photos cannot be read and are left out", ""),
 }
+CALLBACKS = ("callbacks of the user's own took part, and may have changed what was measured", "")
 # A share at the floor is large from here on, unless this many orderings are above it.
 LARGE_SHARE, MANY_ABOVE = 1 / 3, 25
 # Fewer orderings than these, censored or not censored, say too little of their share.
@@ -28,13 +29,13 @@ FEW = 5
 
 
 def photo_warnings(protocol: Mapping[str, Any]) -> list[str]:
-    """Return warnings of the photos that a run was fed.
+    """Return warnings of the photos that a run was fed, and of callbacks that may have changed them.
 
     Args:
         protocol: The protocol of `results.json`, or of a ledger's stream.
     """
     warnings = []
-    for key, (fault, sign) in PHOTOS.items():
+    for key, (fault, sign) in {**PHOTOS, "callbacks": CALLBACKS}.items():
         if photos := protocol.get(key):
             named = [item if isinstance(item, str) else sign.join(map(str, item)) for item in [*photos][:MOST_NAMED]]
             listed = ", ".join([*named, *["…"] * (len(photos) > MOST_NAMED)])
