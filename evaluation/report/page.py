@@ -174,29 +174,12 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     if not over:
         return None
     title, methods = f"Over {over['of']}", over["methods"]
-    tables = [Table(title, over_settings_rows(document)), _probabilities(over)]
+    tables = [Table(title, over_settings_rows(document))]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
     part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
     return Section("over-settings", title, parts=[part])
-
-
-def _probabilities(over: Mapping[str, Any]) -> Table:
-    """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
-    names = [each["name"] for each in over["methods"]]
-    probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
-    probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
-
-    rows = [["method", *(str(number) for number in range(1, len(names) + 1))]]
-    for number, name in enumerate(names, 1):
-        values = [probability.get((name, other)) for other in names]
-        rows.append([f"{name} ({number})", *("" if value is None else f"{value:.2f}" for value in values)])
-    title = (
-        "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
-        "the same ordering"
-    )
-    return Table(title, rows, notes=["Their intervals are in leaderboard.json."])
 
 
 def label_budgets(document: Mapping[str, Any]) -> Section | None:
