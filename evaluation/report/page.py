@@ -203,11 +203,5 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     """Return how much each part of the setup moves the ranking of the methods; None where it is unknown."""
     if not document["setup_stability"]:
         return None
-    parts = document["setup_stability"]["parts"]
-
-    caption = "What changes the ranking of the methods?"
-    about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
-    figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
-    figures = [figure] * any(part["stability"] is not None for part in parts)
-    part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
+    part = Part(tables=[Table("Setup stability", stability_rows(document))])
     return Section("setup-stability", "What moves the ranking", parts=[part])

@@ -60,7 +60,6 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     kinds = ("learning_curves", "reached", "improvement")
     expected = {
         "over_settings",
-        "setup_stability",
         *(f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds),
     }
     assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
