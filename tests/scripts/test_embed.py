@@ -144,7 +144,6 @@ def test_a_full_disk_leaves_nothing_half_written(
 MISTAKES: dict[tuple[str, ...], str] = {
     ("--export=out.csv",): "export: 'out.csv' is given; endings are .npz, .safetensors, .parquet",
     ("--ray=auto", "--device=cuda"): "precision: the best one on cuda of the cluster is not known here",
-    ("--backbone.name=resnet19",): "backbone.name: 'resnet19' given",
     ("--device=mps",): "device: torch cannot use mps on this machine; choose another",
     ("--export=out.parquet",): "export: .parquet needs pyarrow; pip install 'headstart[datasets]'",
 }
