@@ -183,12 +183,3 @@ def test_mistakes_of_every_source_name_the_option_of_either_command_once(
             if not line.startswith(f"error: {option}{named and '.'}{named}: ") or line.count(option) != 1:
                 wrong.append(line)
     assert not wrong, "\n".join(wrong)
-
-
-def test_a_defect_keeps_its_traceback(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise KeyError("a defect")
-
-    monkeypatch.setattr("headstart.cli.task_cli.LightningCLI.instantiate_trainer", fail)
-    with pytest.raises(KeyError, match="a defect"):
-        fit()
