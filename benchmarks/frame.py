@@ -1,7 +1,6 @@
 """What benchmarks share: functions timed side by side, processes with their memory, and simulated samples."""
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -93,12 +92,6 @@ def _peak_mb(process: int) -> float:
             if line.startswith("VmHWM"):
                 return int(line.split()[1]) / 1024
     return 0.0
-
-
-def processor_time_of_commands() -> float:
-    """Return the processor seconds of all processes that this one has started and waited for: a clock of `run`."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def simulate(trial: Trial, trials: int, seed: int | np.random.Generator = 0) -> Shares:

@@ -28,7 +28,7 @@ BOOTSTRAPS = 10_000
 PER_CLASS = [1, 2, 4, 8, 16]
 # Fewer of them in the tables of settings, which have many other columns.
 SHOWN = [1, 4, 16]
-FIGURES = {"over_settings": "Interquartile means of all methods", "setup_stability": "Setup stability"}
+FIGURE = "over_settings"
 
 
 def main(
@@ -40,7 +40,7 @@ def main(
     tuned: str = "configs/evaluation/benchmark.yaml",
     output: str = "docs/results",
 ) -> None:
-    """Write benchmark.md, k_shot.md, leaderboard.csv and the pictures.
+    """Write benchmark.md, k_shot.md, leaderboard.csv and the picture.
 
     Args:
         runs: Folders of the sweep's runs.
@@ -60,9 +60,7 @@ def main(
             raise UserError(f"runs: nothing to compare over settings in {', '.join(runs)}; give a sweep of two or more")
         whole = leaderboard([*runs, *setups], output=f"{scratch}/setups") if setups else document
         report([*runs, *setups], f"{scratch}/report.html", f"{scratch}/figures", ["png"])
-        for name in FIGURES:
-            for figure in sorted(Path(scratch, "figures").glob(f"*{name}.png"))[:1]:
-                shutil.copy(figure, folder / f"{name}.png")
+        shutil.copy(Path(scratch, "figures", f"{FIGURE}.png"), folder)
         shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
 
         sources = dict[str, Any]()
@@ -78,10 +76,8 @@ def main(
             by_source_sentences=source_sentences(sources),
             bootstraps=BOOTSTRAPS,
             over=_table(over_settings_rows(document)),
-            over_title=FIGURES["over_settings"],
             settings=_table(setting_rows(document["settings"])),
             stability=_table(stability_rows(whole)) if whole["setup_stability"] else "There are too few setups.",
-            stability_title=FIGURES["setup_stability"],
         )
 
         if budgets is not None:

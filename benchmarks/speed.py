@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.benchmarks.frame import ROOT, SHARED, compare, processor_time_of_commands, run, temporary_folder, timed
+from headstart.benchmarks.frame import ROOT, SHARED, compare, run, temporary_folder, timed
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.embedding import embed
 from headstart.datamodules.photos.picture_decoding import decode
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics import linear_cka, mean_pairwise_cka
-from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.modules.networks.backbone import Backbone
@@ -81,15 +80,6 @@ def orderings() -> str:
     return f"{times['100']:.1f} times the time"
 
 
-def start_up() -> str:
-    """How long do `headstart --help` and `headstart list methods` take, over the bare interpreter?"""
-    commands = {"python": ("-c", "pass"), "help": ("-m", "headstart", "--help")}
-    commands["list"] = ("-m", "headstart", "list", "methods")
-    runs = {name: partial(run, *command) for name, command in commands.items()}
-    times = compare(runs, repeats=9, clock=processor_time_of_commands)
-    return f"{times['help']:.0f} and {times['list']:.0f} times the processor time"
-
-
 def decoding() -> str:
     """How long does a photo of about 300 x 270 pixels take to decode and prepare, on one core?"""
     contents = [path.read_bytes() for path in sorted(PHOTOS.rglob("*.jpg"))[:200]]
@@ -105,16 +95,6 @@ def cka() -> str:
     # Every embedding is in one pair, so that the widths are those of the whole loop.
     pairs = timed(lambda: [linear_cka(x, y) for x, y in zip(drawn[::2], drawn[1::2], strict=True)])
     return f"{seconds:.1f} s; a loop over all pairs would take {(MODELS - 1) * pairs / seconds:.0f} times as long"
-
-
-def similarity() -> str:
-    """What do other measures of similarity cost over linear CKA, on 8 models?"""
-    drawn = _embeddings(8)
-    # The plain CCAs need more stimuli than the dimensions of two models together.
-    names = [name for name in SIMILARITY_MEASURES if name not in {"cca", "pwcca", DEFAULT_MEASURE}]
-    calls = {name: partial(SIMILARITY_MEASURES[name].pairwise, drawn) for name in (DEFAULT_MEASURE, *names)}
-    times = compare(calls, repeats=1)
-    return ", ".join(f"{name} {times[name]:.0f} times" for name in names)
 
 
 def transferability() -> str:
@@ -233,7 +213,7 @@ def _embed_by_command(folder: Path, number: str) -> None:
         run(*command, f"--export={cache / 'rows.npz'}", cache=cache, OMP_NUM_THREADS="1")
 
 
-SUITE = (orderings, start_up, decoding, cka, similarity, transferability, leaderboard)
+SUITE = (orderings, decoding, cka, transferability, leaderboard)
 OF_PHOTOS = (lazy, extraction, workers, stability)
 SECTIONS = {
     "How long the suite's parts take, and alternatives side by side": SUITE,

@@ -13,7 +13,7 @@ from headstart.callbacks.comparison_results import write_results
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.own_module_training import train_module
-from headstart.callbacks.run_ledger import claim_missing, record_run
+from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
 from headstart.callbacks.training import continue_timers, raising_signals
 from headstart.datamodules.sample_stream import SampleStream
@@ -22,7 +22,7 @@ from headstart.output.errors import Terminated, UserError
 from headstart.output.progress import Progress
 from headstart.output.shipped_files import load_yaml
 from headstart.output.version import git_revision
-from headstart.store.ledger_file import COMPARISON, LedgerError
+from headstart.store.ledger_file import LedgerError
 
 
 def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
@@ -52,9 +52,6 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
             for logger in trainer.loggers
             if not (logger.is_published(hyperparameters) if isinstance(logger, DashboardLogger) else run.is_repeated)
         ]
-        if run.traces.missing.any():
-            keys = [key for keys in run.traces.keys for key in keys]
-            record_run(run.traces.ledger, COMPARISON, run.folder.config, keys)
         for logger in trainer.loggers:
             logger.log_hyperparams(hyperparameters)
         try:

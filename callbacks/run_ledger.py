@@ -2,19 +2,18 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart.callbacks.run_folder import result_options
 from headstart.modules.run_key import RunKey
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.accuracy_traces import PhotoCounts
 from headstart.store.ledger import Ledger
-from headstart.store.ledger_file import RUN, LedgerError, TraceKey
+from headstart.store.ledger_file import LedgerError
 from headstart.store.ledger_reader import RunLedger
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -70,25 +69,6 @@ def ledger_folder(chosen: str | None, folder: Path) -> Path:
         folder: The run's folder.
     """
     return Path(chosen or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
-
-
-def record_run(ledger: RunLedger, task: str, config: str, keys: Collection[TraceKey]) -> None:
-    """Record in the ledger which run measures traces, so that `headstart verify` can build it again.
-
-    Args:
-        ledger: The ledger.
-        task: The run's task.
-        config: Its whole configuration, YAML.
-        keys: Its traces, of one stream.
-    """
-    run = {
-        "task": task,
-        "options": result_options(config),
-        "stream": next(iter(keys)).stream,
-        "methods": sorted({key.method for key in keys}),
-        "orderings": sorted({key.ordering for key in keys}),
-    }
-    ledger.record({RUN: run})
 
 
 def claim_missing(

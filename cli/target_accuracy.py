@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from headstart.callbacks.run_folder import RunFolder, print_written
-from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles, record_run
+from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles
 from headstart.callbacks.training import raising_signals, train
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.training_cli import TrainingCLI
@@ -60,7 +60,6 @@ its accuracy. Accuracies in the ledger are reused.
             if is_known and not accuracies.missing:
                 say(f"{str(self.folder)!r} already has this accuracy; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
-            record_run(ledger, self.task, self.config_text, accuracies.keys.values())
             if not accuracies.measure(self._count, self._description):
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}

@@ -16,7 +16,7 @@ from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_written, say
 from headstart.output.seeds import Seed
 from headstart.output.version import describe_version
-from headstart.scripts.feature_files import Dtype, FeatureColumns, feature_file
+from headstart.scripts.feature_files import FeatureColumns, feature_file
 from headstart.store.cache import cache_folder
 from headstart.store.feature_table import StoreError
 
@@ -28,7 +28,6 @@ def embed(
     pictures: str,
     backbone: BackboneSpec = BackboneSpec(),  # noqa: B008 - frozen
     export: str | None = None,
-    dtype: Dtype = "float32",
     overwrite: bool = False,
     on_bad_image: Literal["skip", "stop"] = "skip",
     precision: Literal["auto", "float32", "bfloat16"] = "auto",
@@ -49,7 +48,6 @@ def embed(
         backbone: The network.
         export: File for the features, whose ending chooses the format: .npz, .safetensors or .parquet. By default no
             file is written.
-        dtype: Type of the numbers in the file. float16 takes half the space and keeps 11 significant bits.
         overwrite: Replace the file if it exists.
         on_bad_image: `skip` reports pictures that cannot be decoded and writes NaN as their features. `stop` raises an
             error after all others are computed.
@@ -77,7 +75,7 @@ def embed(
     except StoreError as error:
         raise UserError(f"cache_dir: {error}") from error
 
-    columns, computed = FeatureColumns(photos, find_root(pictures), embedded.stored, dtype), embedded.stored.computed
+    columns, computed = FeatureColumns(photos, find_root(pictures), embedded.stored), embedded.stored.computed
     summary = {"computed": computed, "reused": len(photos) - computed}
     count = f"{len(photos):,} picture{'s' * (len(photos) != 1)}"
     say(f"{count}: {summary['computed']:,} computed, {summary['reused']:,} reused")

@@ -5,10 +5,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
@@ -17,7 +16,6 @@ from headstart.output.files import output_file, replacing
 from headstart.output.progress import Progress
 from headstart.store.feature_table import StoredRows, in_hexadecimal
 
-Dtype = Literal["float32", "float16"]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 # Bytes of features, and pictures, in a row group of Parquet. Bytes of names in the header of safetensors, which has
 # 100 MB at most.
@@ -55,13 +53,11 @@ class FeatureColumns:
         pictures: The pictures.
         root: Prefix that is removed from the names of pictures.
         stored: The features.
-        dtype: Type of the features in the file.
     """
 
     pictures: Pictures
     root: str
     stored: StoredRows
-    dtype: Dtype
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -74,17 +70,13 @@ class FeatureColumns:
         return _valid(self.pictures.names[index].removeprefix(self.root))
 
     def read(self, part: slice) -> dict[str, Any]:
-        """Return the columns of some pictures: name, label, class, sha256, readable and features, by name.
-
-        Raises:
-            UserError: A feature is too large for float16.
-        """
+        """Return the columns of some pictures: name, label, class, sha256, readable and features, by name."""
         indices = range(len(self.pictures))[part]
         labels, classes = [-1] * len(indices), ["", *self.classes]
         if isinstance(self.pictures, Photos) and self.classes:
             labels = self.pictures.labels[part].tolist()
         readable = np.array([index not in self.stored.remarks for index in indices])
-        features = self._converted(indices, np.array(self.stored.rows[part]))
+        features = np.array(self.stored.rows[part])
         features[~readable] = np.nan
         return {
             "name": [self.name(index) for index in indices],
@@ -94,18 +86,6 @@ class FeatureColumns:
             "readable": readable,
             "features": features,
         }
-
-    def _converted(self, indices: range, features: NDArray[np.float32]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):
-            converted = features.astype(self.dtype)
-        overflowed = np.isinf(converted).any(axis=1)
-        if overflowed.any():
-            first = int(overflowed.argmax())
-            raise UserError(
-                f"dtype: float16 ends at 65504, and {self.name(indices[first])} has a feature of "
-                f"{np.abs(features[first]).max():g}; export float32"
-            )
-        return converted
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         """Write a file atomically.
@@ -150,7 +130,7 @@ class FeatureColumns:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        width, kind = self.stored.rows.shape[1], pa.float32() if self.dtype == "float32" else pa.float16()
+        width, kind = self.stored.rows.shape[1], pa.float32()
         types = {"name": pa.string(), "label": pa.int64(), "class": pa.string(), "sha256": pa.string()}
         types |= {"readable": pa.bool_(), "features": pa.list_(kind, width)}
         schema = pa.schema(list(types.items()), metadata={"about": json.dumps(about)})

@@ -1,12 +1,9 @@
 """Write a stimuli catalog of the pictures in a folder: `headstart write-catalog FOLDER --output FILE`."""
 
 import json
-import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
-
-from jsonargparse.typing import PositiveInt
 
 from headstart.contract.documents import read_catalog
 from headstart.contract.names import IDENTIFIER_PATTERN
@@ -17,13 +14,7 @@ from headstart.output.files import replacing
 from headstart.output.printable import say
 
 
-def write_catalog(
-    folder: str,
-    output: str = "stimuli.jsonl",
-    dataset_name: str | None = None,
-    count: PositiveInt | None = None,
-    seed: int = 0,
-) -> None:
+def write_catalog(folder: str, output: str = "stimuli.jsonl", dataset_name: str | None = None) -> None:
     """Write a stimuli catalog of the pictures in a folder and all folders below it, in the order of their paths.
 
     Hidden files are ignored. Files without the suffix of a picture, files with names that the contract refuses, broken
@@ -34,11 +25,9 @@ def write_catalog(
         output: JSON lines file to write.
         dataset_name: Name of the data set in the catalog. The default is the name of the folder. Set
             HACKATHON_DATASET_ROOT to the parent of the folder.
-        count: Number of pictures to sample at random. By default all pictures are used.
-        seed: Seed of the sampling.
 
     Raises:
-        UserError: The folder holds too few pictures, the catalog would break the contract, or it cannot be written.
+        UserError: The folder holds no pictures, the catalog would break the contract, or it cannot be written.
     """
     root = Path(folder)
     left_out: dict[str, str] = {}
@@ -46,11 +35,8 @@ def write_catalog(
         pictures = sorted(_pictures(root, "", left_out) if root.is_dir() else ())
     report_left_out(left_out, "folder")
 
-    if not pictures or (count or 0) > len(pictures):
-        raise UserError(f"folder: {folder!r} holds {len(pictures)} pictures, but {count or 'some'} are needed")
-    if count is not None:
-        pictures = sorted(random.Random(seed).sample(pictures, int(count)))
-
+    if not pictures:
+        raise UserError(f"folder: {folder!r} holds no pictures")
     name = dataset_name or root.resolve().name
     lines = [json.dumps({"dataset_name": name, "image_identifier": path}) for path in pictures]
 

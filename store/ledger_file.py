@@ -24,8 +24,6 @@ FILE = "traces.sqlite"
 COMPARISON = "comparison"
 # Key of a document's values that have no part in its digest.
 DESCRIPTION = "told"
-# The only key of a document that describes a run.
-RUN = "run"
 # Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
 PATIENCE_SECONDS = 60
 # In pages of 4,096 bytes, SQLite's default, most traces would need one or two further pages of their own.

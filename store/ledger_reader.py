@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import Ledger
-from headstart.store.ledger_file import COMPARISON, RUN, LedgerFile, Trace, TraceKey
+from headstart.store.ledger_file import COMPARISON, LedgerFile, Trace, TraceKey
 
 
 @dataclass
@@ -63,14 +63,6 @@ class LedgerReader(LedgerFile):
                 sys.stderr,
             )
         return {digest: document for digest, document in documents.items() if document.get("task", COMPARISON) == task}
-
-    def runs(self) -> list[dict[str, Any]]:
-        """Return the runs that measured traces, as far as they are recorded.
-
-        Each has `task`, `options` as a configuration has them, `stream`, `methods` by digest, and `orderings`.
-        """
-        documents = self._documents("document LIKE ?", [f'{{"{RUN}": %'])
-        return [document[RUN] for document in documents.values()]
 
     def traces(self, stream: str) -> StoredTraces:
         """Return the traces of a stream, sorted by method and ordering.

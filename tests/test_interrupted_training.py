@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import train
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
 from headstart.tests.material.root import ROOT
@@ -74,14 +73,6 @@ def test_a_run_that_the_trainer_stops_is_incomplete_and_evaluations_off_the_grid
     assert results["samples_seen"] == results["restricted_at"] == 6
     with np.load(tmp_path / "curves.npz") as curves:
         assert curves["samples_seen"].tolist() == [3, 6]
-
-
-@pytest.mark.slow
-def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as caught:
-        train.main([*SMALL_DEMO, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
-    assert caught.value.code == INCOMPLETE
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """The suite from Python: notebooks run as they stand, results are those of the files, and mistakes are exceptions."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -86,24 +85,3 @@ def test_mistake_is_an_exception(folder: Path, capsys: pytest.CaptureFixture[str
             headstart.compare("demo.yaml", {"trainer.logger": False, **options})
     assert capsys.readouterr().err == ""
     assert not (folder / "runs").exists()
-
-
-@pytest.mark.slow
-def test_values_arrive_as_they_are(folder: Path) -> None:
-    options = {
-        "trainer.logger": False,
-        "trainer.default_root_dir": folder / "run",
-        "data.max_samples": 12,
-        "data.orderings": 1,
-        "data.photos.train_size": 20,
-        "data.photos.validation_size": 10,
-        "data.validation_size": None,
-        "model.methods": {"mean": {"class_path": "headstart.modules.NearestClassMean"}},
-        "criterion.threshold": 1.0,
-    }
-    results = headstart.compare(Path("demo.yaml"), options)
-    assert list(results["methods"]) == ["baseline", "mean"]
-    assert results["protocol"]["validation_size"] == 10
-    assert results["criterion"]["threshold"] == 1.0
-    written = json.loads((folder / "run" / "results.json").read_text())
-    assert json.loads(json.dumps(results)) == written

@@ -104,24 +104,6 @@ def test_training_that_is_cut_off_begins_again(
 
 
 @pytest.mark.slow
-def test_a_pool_in_one_registry(
-    options: list[str], train_source: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pool = f"--results.registry={tmp_path / 'pool' / 'registry.json'}"
-    train_source(tmp_path / "pool" / "first", pool, "--trainer.max_epochs=1")
-    train_source(tmp_path / "second", pool, "--trainer.max_epochs=1", "--seed_everything=1")
-    known = read_registry(tmp_path / "pool" / "registry.json")
-    assert {name: entry.weights for name, entry in known.entries.items()} == {
-        "first": "first/weights.safetensors",
-        "second": "../second/weights.safetensors",
-    }
-    assert all(network.identity for network in known.networks(["first", "second"], 0).values())
-    line = error_line(capsys, tmp_path / "third", *options, pool, "--results.name=first")
-    assert line.startswith("error: results.name: 'first' is another model in ")
-    assert not (tmp_path / "third").exists()
-
-
-@pytest.mark.slow
 def test_faults_are_one_line(
     options: list[str], photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

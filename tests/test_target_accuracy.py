@@ -121,8 +121,7 @@ def test_a_bare_loop_gives_the_same_accuracies(
     again = measure(tmp_path / "again", *options)
     assert again["times"]["computed_traces"] == 0
     assert again["accuracies"] == results["accuracies"]
-    (verified,) = verify(str(tmp_path / "run"), share=1.0)
-    assert verified.orderings == {f"mobilenet_v2 ({trained})": [0, 1]}
+    assert verify(str(tmp_path / "run"), share=1.0).orderings == {f"mobilenet_v2 ({trained})": [0, 1]}
 
 
 @pytest.mark.slow
@@ -172,18 +171,16 @@ def test_stored_accuracies_are_verified(
 ) -> None:
     monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
     results = measure(tmp_path / "run", "--model.trained=head", "--data.orderings=2")
-    for folder in (tmp_path / "run", tmp_path / "ledger"):
-        (verified,) = verify(str(folder), share=1.0)
-        assert verified.orderings == {"mobilenet_v2 (head)": [0, 1]}
-
+    with LedgerReader(tmp_path / "ledger") as reader:
+        [stream] = reader.streams("target_accuracy")
+        [method] = reader.traces(stream).methods
     with Ledger(tmp_path / "ledger") as ledger:
-        (run,) = LedgerReader(tmp_path / "ledger").runs()
-        key = TraceKey(run["stream"], run["methods"][0], 1)
+        key = TraceKey(stream, method, 1)
         count = int(ledger.read([key])[key].correct[0])
         assert count == round(12 * results["accuracies"][1])
         ledger.write({key: PhotoCounts(count - 1).trace()})
     with pytest.raises(UserError, match="1 of 2 traces"):
-        verify(str(tmp_path / "ledger"), share=1.0)
+        verify(str(tmp_path / "run"), share=1.0)
     line = f"in ordering 1 differs: {count - 1} correct predictions are stored, measured again there are {count}."
     assert line in " ".join(capsys.readouterr().out.split())
 

@@ -1,7 +1,6 @@
 """Comparisons and leaderboards."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -9,14 +8,13 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from headstart.benchmarks.frame import FEWEST_SAMPLES, MANY, Shares, Values, covers, samples_to_criterion, simulate
-from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, orderings_needed, rank_intervals
-from headstart.metrics.sample_efficiency.scores import median_interval, relative_interval, t_interval
+from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, rank_intervals
+from headstart.metrics.sample_efficiency.scores import relative_interval, t_interval
 
 ORDERINGS, BASELINE_SAMPLES, SPREAD = 20, 60, 0.4
 RATIOS = (1 / 3, 4 / 7, 1, 7 / 4, 3)
 IMPROVEMENT_LIMITS = (float("inf"), 250)
 PILED_UP_LIMIT = 500
-AVERAGES_LIMIT = 30
 # Shares of the orderings at the floor, and of those beyond the limit.
 PILED_UP = ((0.0, 0.0), (0.5, 0.05), (0.7, 0.1), (0.8, 0.2), (0.9, 0.4))
 # Mean samples of nine methods.
@@ -26,9 +24,6 @@ MEAN_SAMPLES = {
     "nearly equal": (20, 20.05, 20.1, 20.15, 20.2, 20.25, 20.3, 20.35, 20.4),
     "equal": (20,) * 9,
 }
-# Mean samples of the methods beside the two compared ones: none, methods that need more, and many equal methods.
-OTHERS: tuple[tuple[float, ...], ...] = ((), (30, 36, 43, 52, 62, 74, 89), (30,) * 12)
-PILOTS = 50
 
 
 def improvement_coverage(ratio: float, correlation: float, limit: float, comparisons: int) -> Shares:
@@ -105,29 +100,6 @@ def rank_coverage(means: Sequence[float], orderings: int, leaderboards: int) -> 
     return simulate(trial, leaderboards)
 
 
-def attained_power(means: Sequence[float], observed: int, experiments: int, pilots: int = PILOTS) -> tuple[int, Shares]:
-    """Return the number of orderings that pilots recommend, and the power of experiments with that number.
-
-    Args:
-        means: Mean samples of the methods; the first two are compared.
-        observed: Number of orderings in a pilot.
-        experiments: Number of experiments.
-        pilots: Number of pilots; the median of their recommendations is used.
-    """
-    generator, needed = np.random.default_rng(1), []
-    for _ in range(pilots):
-        values = samples_to_criterion(generator, means, observed)
-        [compared] = compare_all_pairs([values])
-        needed += orderings_needed(np.diff(values[:2], axis=0).T, compared.levels[:1])
-    orderings = int(np.median([np.inf if count is None else count for count in needed]))
-
-    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
-        [compared] = compare_all_pairs([samples_to_criterion(generator, means, orderings)])
-        return {"power": compared.significant[0, 1]}
-
-    return orderings, simulate(trial, experiments, generator)
-
-
 def improvement(comparisons: int = 5_000) -> Iterator[tuple[str, Shares]]:
     """Relative improvement over the baseline."""
     for limit, correlation, ratio in product(IMPROVEMENT_LIMITS, (0, 0.8), RATIOS):
@@ -148,27 +120,4 @@ def ranking(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:
         yield f"{name}, {orderings} orderings", rank_coverage(means, orderings, leaderboards)
 
 
-def power(experiments: int = 500) -> Iterator[tuple[str, Shares]]:
-    """Orderings that are needed for a power of 80 %."""
-    for worse, others, observed in product((22, 25), OTHERS, (30, 1_000)):
-        needed, shares = attained_power((20, worse, *others), observed, experiments)
-        yield f"20 against {worse} samples, {len(others)} others: {needed} by pilots of {observed}", shares
-
-
-def averages(comparisons: int = 10_000) -> Iterator[tuple[str, Shares]]:
-    """Median and restricted mean of one method."""
-    (population,) = samples_to_criterion(np.random.default_rng(2), (20,), MANY)
-    median, mean = np.median(population), np.minimum(population, AVERAGES_LIMIT).mean()
-
-    def trial(generator: np.random.Generator, orderings: int) -> dict[str, ArrayLike]:
-        (values,) = samples_to_criterion(generator, (20,), orderings)
-        return {
-            "median": covers(median_interval(np.where(values > AVERAGES_LIMIT, np.inf, values)), median),
-            "restricted mean": covers(t_interval(np.minimum(values, AVERAGES_LIMIT)), mean),
-        }
-
-    for orderings in (10, 30, 100):
-        yield f"{orderings} orderings", simulate(partial(trial, orderings=orderings), comparisons, seed=3)
-
-
-BENCHMARKS = (improvement, piled_up, ranking, power, averages)
+BENCHMARKS = (improvement, piled_up, ranking)

@@ -97,7 +97,7 @@ def of_similarity(document: Document) -> str:
 
 
 def of_transferability(document: Document) -> str:
-    """Return the source of the best mean rank for each target, and how many metrics agree on it."""
+    """Return the source of the best mean rank for each target."""
     sentences = []
     for target, ranks in document["mean_ranks"].items():
         ranked = {source: rank for source, rank in ranks.items() if rank is not None}
@@ -106,21 +106,10 @@ def of_transferability(document: Document) -> str:
             continue
         lowest = min(ranked.values())
         best = [source for source, rank in ranked.items() if rank == lowest]
-        sentences.append(f"For {target}, transfer {' or '.join(best)}: mean rank {lowest:.1f} of {len(ranked)} sources")
-        sentences[-1] += f", first by {_first_by(document, target, best[0])} metrics."
+        sentences.append(
+            f"For {target}, transfer {' or '.join(best)}: mean rank {lowest:.1f} of {len(ranked)} sources."
+        )
     return f"{' '.join(sentences)} headstart audit and stability say whether such rankings can be trusted."
-
-
-def _first_by(document: Document, target: str, source: str) -> str:
-    """Return how many of the metrics that rank sources rank one of them first."""
-    by_source, saturated = document["scores"][target], document["saturated"].get(target, {})
-    ranked, first = 0, 0
-    for metric in document["metrics"]:
-        ranks = {name: each[metric]["rank"] for name, each in by_source.items() if each[metric]["rank"] is not None}
-        if metric not in saturated and len(set(ranks.values())) > 1:
-            ranked += 1
-            first += ranks.get(source) == min(ranks.values())
-    return f"{first} of {ranked}"
 
 
 def of_audit(document: Document) -> str:

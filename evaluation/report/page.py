@@ -1,6 +1,5 @@
-"""The page: its answers, and its sections, which show a leaderboard and how to measure its runs again."""
+"""The page: its answers, and its sections, which show a leaderboard."""
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +20,8 @@ from headstart.evaluation.leaderboard.tables import (
 from headstart.evaluation.report import answer, series
 from headstart.evaluation.report.documents import FolderContents
 from headstart.evaluation.report.series import BAND
-from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.layout import Figure, Page, Part, Section, Text
+from headstart.output.page.layout import Figure, Page, Part, Section
 from headstart.output.tables import Table, format_estimate, format_number
 
 # A setting as in `leaderboard.json`, and the numbers of the methods, by name.
@@ -41,24 +39,17 @@ OVERVIEW = [
     *("orderings", "threshold", "chance", "majority share"),
 ]
 ESSENTIAL = ("setting", "best", "samples", "improvement, %")
-# Each command writes its run into a folder in this one, and all share an initially empty ledger there.
-AGAIN = "runs/again"
-LEDGER = f"--results.ledger={AGAIN}/ledger"
-CONFIG = "config.yaml"
 # Number of methods whose lines are plotted when the page is opened.
 FIRST = 6
 TEXTS = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
 
 
-def comparison_page(
-    document: Mapping[str, Any], curves: Sequence[Curves], runs: Sequence[Run], contents: FolderContents
-) -> Page:
+def comparison_page(document: Mapping[str, Any], curves: Sequence[Curves], contents: FolderContents) -> Page:
     """Lay out the page of a leaderboard.
 
     Args:
         document: The content of `leaderboard.json`.
         curves: The traces of each of its settings.
-        runs: The runs that the settings name.
         contents: Further contents of the folders.
     """
     settings, over = document["settings"], document["over_settings"]
@@ -77,7 +68,6 @@ def comparison_page(
         sensitivity(document),
         setup_stability(document),
         *contents.sections,
-        replication(document, runs),
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
     shown = list(range(min(len(methods), FIRST)))
@@ -101,7 +91,7 @@ def _defined(sections: Iterable[Section], settings: Sequence[Mapping[str, Any]] 
     }
     values = {name: " or ".join(sorted(set(texts))) for name, texts in criteria.items()}
     values |= dict(zip(("low", "high"), map(str, BAND), strict=True))
-    values |= {"interval": INTERVAL, "marks": MARKS, "again": AGAIN}
+    values |= {"interval": INTERVAL, "marks": MARKS}
     values["columns"] = "; ".join(f"{title}: {hint}" for title, hint in TEXTS["hints"]["settings"].items())
     paragraphs = TEXTS["sections"]
     return [replace(each, definitions=[text.format(**values) for text in paragraphs[each.id]]) for each in sections]
@@ -184,29 +174,12 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     if not over:
         return None
     title, methods = f"Over {over['of']}", over["methods"]
-    tables = [Table(title, over_settings_rows(document)), _probabilities(over)]
+    tables = [Table(title, over_settings_rows(document))]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
     part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
     return Section("over-settings", title, parts=[part])
-
-
-def _probabilities(over: Mapping[str, Any]) -> Table:
-    """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
-    names = [each["name"] for each in over["methods"]]
-    probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
-    probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
-
-    rows = [["method", *(str(number) for number in range(1, len(names) + 1))]]
-    for number, name in enumerate(names, 1):
-        values = [probability.get((name, other)) for other in names]
-        rows.append([f"{name} ({number})", *("" if value is None else f"{value:.2f}" for value in values)])
-    title = (
-        "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
-        "the same ordering"
-    )
-    return Table(title, rows, notes=["Their intervals are in leaderboard.json."])
 
 
 def label_budgets(document: Mapping[str, Any]) -> Section | None:
@@ -230,43 +203,5 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     """Return how much each part of the setup moves the ranking of the methods; None where it is unknown."""
     if not document["setup_stability"]:
         return None
-    parts = document["setup_stability"]["parts"]
-
-    caption = "What changes the ranking of the methods?"
-    about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
-    figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
-    figures = [figure] * any(part["stability"] is not None for part in parts)
-    part = Part(tables=[Table("Setup stability", stability_rows(document))], figures=figures)
+    part = Part(tables=[Table("Setup stability", stability_rows(document))])
     return Section("setup-stability", "What moves the ranking", parts=[part])
-
-
-def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
-    """Return the section with the commands of every setting.
-
-    Args:
-        document: The content of `leaderboard.json`.
-        runs: The runs that its settings name; other folders are ledgers.
-    """
-    folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
-    parts = [_part(setting, folders) for setting in document["settings"]]
-    return Section("replication", "Replication", parts=parts)
-
-
-def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
-    """Return the commands and the configurations of a setting's runs."""
-    of_setting = [runs[folder] for folder in setting["folders"] if folder in runs]
-    measured = {name for _, run in of_setting for name in run.curves.methods}
-    absent = [method["name"] for method in setting["methods"] if method["name"] not in measured]
-    remarks = [f"{', '.join(absent)}: from a ledger; there is no command for them."] * bool(absent)
-
-    files = [
-        Text(str(path), path.read_text(encoding="utf-8")) for path in (run.folder / CONFIG for _, run in of_setting)
-    ]
-    commands = [Text("", _command(run, folder)) for folder, run in of_setting]
-    return Part(setting["name"], "", remarks, commands=commands, files=files)
-
-
-def _command(run: Run, folder: str) -> str:
-    """Return the command that runs a configuration again, into a folder."""
-    output = [f"--trainer.default_root_dir={folder}", LEDGER]
-    return shlex.join(["headstart", "train", "--config", str(run.folder / CONFIG), *output])

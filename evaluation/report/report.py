@@ -67,8 +67,7 @@ def report(
     document: dict[str, Any] | None = None
     if contents.has_traces:
         document, settings = _rank(folders, selection, results)
-        runs = {str(run.folder): run for setting in settings for run in setting.runs if not run.is_ledger}
-        page = comparison_page(document, [setting.curves for setting in settings], [*runs.values()], contents)
+        page = comparison_page(document, [setting.curves for setting in settings], contents)
     else:
         page = documents_page(contents)
     html = {path.name: render(page)}

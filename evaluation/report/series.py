@@ -1,7 +1,6 @@
 """Data of the charts: a comparison's traces, aggregated over orderings, as short texts of CSV."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,27 +79,13 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str
     Returns:
         CSV with the columns method, estimate, low and high.
     """
-    return _forest("method", ((marks[method["name"]], method[key], method[f"{key}_interval"]) for method in methods))
-
-
-def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
-    """Return the setup stability of parts of the setup, as in `leaderboard.json`, the least stable first.
-
-    Returns:
-        CSV with the columns part, estimate, low and high; `labels`, the names of the parts.
-    """
-    defined = sorted((part for part in parts if part["stability"] is not None), key=lambda each: each["stability"])
-    forest = _forest("part", ((index, each["stability"], each["interval"]) for index, each in enumerate(defined)))
-    return replace(forest, values={"labels": [part["part"] for part in defined]})
-
-
-def _forest(column: str, estimates: Iterable[tuple[int, float | None, Sequence[Any] | None]]) -> Series:
     rows: list[Sequence[float]] = []
-    for number, value, interval in estimates:
+    for method in methods:
+        value, interval = method[key], method[f"{key}_interval"]
         if value is not None:
             ends = interval if interval and None not in interval else (value, value)
-            rows.append((number, value, *ends))
-    return Series(csv(f"{column},estimate,low,high", rows), height=ROW * len(rows))
+            rows.append((marks[method["name"]], value, *ends))
+    return Series(csv("method,estimate,low,high", rows), height=ROW * len(rows))
 
 
 def _axis(first: float, last: float) -> dict[str, float]:

@@ -73,26 +73,23 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
         has_legend: Whether every chart has a legend of its lines; the page has one legend for all charts.
 
     Returns:
-        The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
-        the parts of a setup.
+        The charts, by name: `learning_curves`, `reached`, `improvement` and `aggregate`.
     """
     lines = _lines(method_styles(count), palette, has_legend)
     colour = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
     # Titles are split into lines that fit on a phone.
     to_all = ["Samples to criterion,", "1 being the mean of all methods"]
-    agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
     charts = {
         "learning_curves": _learning_curves(lines, palette),
         "reached": _reached(lines),
-        "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, colour),
-        "aggregate": _forest("aggregate", "method", to_all, 1, palette, colour),
-        "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
+        "improvement": _forest("improvement", ["Improvement over the baseline, %"], 0, palette, colour),
+        "aggregate": _forest("aggregate", to_all, 1, palette, colour),
     }
     return {name: chart.to_dict() for name, chart in charts.items()}
 
 
 def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
-    shown = _chart("learning_curves", "method").transform_filter(_is_shown())
+    shown = _chart("learning_curves").transform_filter(_is_shown())
     samples, colour = _samples(), lines["color"]
     accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest"), zero=False))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
@@ -111,7 +108,7 @@ def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
 
 
 def _reached(lines: dict[str, Any]) -> alt.LayerChart:
-    shown = _chart("reached", "method").transform_filter(_is_shown())
+    shown = _chart("reached").transform_filter(_is_shown())
     share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
     steps = shown.mark_line(interpolate="step-after", strokeWidth=WIDTH)
     return _layered(steps.encode(x=_samples(), y=share, tooltip=_name(), **lines), first=1, last=2)
@@ -119,17 +116,16 @@ def _reached(lines: dict[str, Any]) -> alt.LayerChart:
 
 def _forest(
     name: str,
-    rows: str,
     title: list[str],
     reference: float,
     palette: Palette,
     colour: Any,  # noqa: ANN401 - whatever Altair takes for a colour
 ) -> alt.LayerChart:
-    """Define a forest plot: an estimate with its interval for each row, and a line at a reference."""
-    numbers = _chart(name, rows)
+    """Define a forest plot: an estimate with its interval for each method, and a line at a reference."""
+    numbers = _chart(name)
     axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
-    shared = {"y": alt.Y(f"{rows}:O", title=None, sort=None, axis=axis), "color": colour}
-    tooltip = [alt.Tooltip("name:N", title=rows), alt.Tooltip("estimate:Q", format=".4~g")]
+    shared = {"y": alt.Y("method:O", title=None, sort=None, axis=axis), "color": colour}
+    tooltip = [_name(), alt.Tooltip("estimate:Q", format=".4~g")]
     return _layered(
         alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
         numbers.mark_rule(strokeWidth=WIDTH).encode(
@@ -140,9 +136,9 @@ def _forest(
     )
 
 
-def _chart(name: str, rows: str) -> alt.Chart:
-    """Return a chart, without a mark, of the named data set; its column `rows` has the indices of the labels."""
-    return alt.Chart(alt.NamedData(name=name)).transform_calculate(name=f"labels[datum.{rows}]")
+def _chart(name: str) -> alt.Chart:
+    """Return a chart, without a mark, of the named data set; its column `method` has the indices of the labels."""
+    return alt.Chart(alt.NamedData(name=name)).transform_calculate(name="labels[datum.method]")
 
 
 def _layered(*layers: alt.Chart, **parameters: Any) -> alt.LayerChart:

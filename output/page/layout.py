@@ -67,14 +67,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Text:
-    """A literal text, such as a command or a file, with its title."""
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Part:
     """A part of a section; empty parts of it are left out.
 
@@ -84,8 +76,6 @@ class Part:
         remarks: Remarks below the title.
         tables: Its tables.
         figures: Its charts.
-        commands: Commands.
-        files: Files, whose texts are shown on request.
         setting: Name of the setting that it shows alone, by which it is filtered.
     """
 
@@ -94,8 +84,6 @@ class Part:
     remarks: Sequence[str] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
-    commands: Sequence[Text] = ()
-    files: Sequence[Text] = ()
     setting: str = ""
 
 
@@ -186,8 +174,6 @@ def render(page: Page) -> str:
     environment.filters["arranged"] = partial(_arrange, page=page, links=links)
     # Long names break after an underscore, not within a word.
     environment.filters["breakable"] = lambda text: Markup(escape(text).replace("_", "_<wbr>"))
-    # Quotes, of which commands have many, need no escaping between tags.
-    environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
 
     charts = {figure.chart for figure in page.figures}
     content = {

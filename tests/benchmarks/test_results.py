@@ -41,7 +41,7 @@ def test_pages_are_made_from_runs(results: Any, sweeps: Path, tmp_path: Path, mo
     Path("tuned.yaml").write_text("tuned: {mean: [pictures]}")
     results.main([str(sweeps / "plain")], budgets=str(sweeps / "balanced"), tuned="tuned.yaml", output="pages")
     assert {path.name for path in Path("pages").iterdir()} == {
-        *("benchmark.md", "k_shot.md", "leaderboard.csv", "over_settings.png", "setup_stability.png")
+        *("benchmark.md", "k_shot.md", "leaderboard.csv", "over_settings.png")
     }
     page = Path("pages", "benchmark.md").read_text()
     for stated in (

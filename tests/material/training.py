@@ -12,9 +12,8 @@ from headstart import train
 from headstart.modules.photo_training import PhotoTraining
 
 CONFIGS = Path(train.__file__).parent / "configs"
-DEMO = ["--config", str(CONFIGS / "demo.yaml")]
 SMALL_DEMO = [
-    *DEMO,
+    *("--config", str(CONFIGS / "demo.yaml")),
     "--trainer.logger=false",
     "--data.orderings=3",
     "--data.max_samples=40",

@@ -108,16 +108,10 @@ def test_only_the_command_that_is_named_is_imported(
     }.items():
         evaluate.main(["light", *options.split()])
         assert capsys.readouterr().out == f"{printed}\n"
-    mistakes = {
-        "--naem=y": "(closest: name)",
-        "--na=y": "na: there is no such option",
-        "--size=many": "size",
-        "--logger=true": "logger: there is no such option",
-        "4": "'4' is no option",
-    }
-    for option, words in mistakes.items():
+    # No option is abbreviated.
+    for option in ("--na=y", "--logger=true"):
         command = partial(evaluate.main, ["light", "--size=3", option])
-        assert words in error_line(capsys, command, code=2)
+        assert "there is no such option" in error_line(capsys, command, code=2)
     line = error_line(capsys, lambda: evaluate.main(["lihgt", "3"]), code=2)
     assert line == "error: 'lihgt' is not a command (closest: light); evaluate.py --help lists them"
     assert "headstart.tests.material.heavy_command" not in sys.modules

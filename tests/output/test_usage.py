@@ -15,9 +15,7 @@ from headstart.datamodules import CatsAndDogs, PhotoSource
 from headstart.output.errors import UsageError
 from headstart.output.parser import OneLineErrorParser
 
-SEQUENCE = "while parsing a flow sequence at line 1, column 8"
-BROKEN_FILE = f"{SEQUENCE}, expected ',' or ']', but got '<stream end>' at line 1, column 13"
-BROKEN = f"{SEQUENCE}, did not find expected ',' or ']' at line 2, column 1"
+BROKEN = "while parsing a flow sequence at line 1, column 8, did not find expected ',' or ']' at line 2, column 1"
 
 
 # What is typed, and the message.
@@ -30,7 +28,6 @@ OF_TYPES = {
     "--flag=perhaps": "flag: expected true or false, not perhaps",
     "--mapping=3": "mapping: expected a mapping, written '{a: b}', not 3",
     "stray": "'stray' is no option; options are written --name=value",
-    "--config=broken.yaml": f"config: broken.yaml cannot be read ({BROKEN_FILE})",
     "--config=list.yaml": "config: expected a mapping of options in list.yaml, such as 'data: ...'",
     "--flag": "flag: expected a value, written --flag=VALUE",
 }
@@ -50,7 +47,6 @@ def test_types_are_reported_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.chdir(tmp_path)
     Path("list.yaml").write_text("[1, 2]")
-    Path("broken.yaml").write_text("sizes: [1, 2")
     assert answers(command, OF_TYPES) == OF_TYPES
 
 

@@ -19,10 +19,8 @@ from headstart.__main__ import main
 from headstart.datamodules import DrawnPets
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.output.errors import UserError
 from headstart.scripts import feature_files
-from headstart.scripts.feature_files import SUFFIXES, FeatureColumns
-from headstart.store.feature_table import StoredRows
+from headstart.scripts.feature_files import SUFFIXES
 from headstart.tests.material.mistakes import error_line
 
 # In the order in which they are listed. One begins like a formula, one has bytes that are no UTF-8.
@@ -86,16 +84,15 @@ def test_features_are_those_of_python_in_the_order_of_the_pictures(
     # Two pictures in a row group.
     monkeypatch.setattr(feature_files, "CHUNK_BYTES", 2 * 4 * 1280)
     path = tmp_path / f"some/out{suffix}"
-    for dtype in ("float32", "float16"):
-        run(f"--export={path}", f"--dtype={dtype}", "--overwrite")
-        features, columns, about = read(path)
-        assert features.dtype == dtype
-        np.testing.assert_array_equal(features, expected().astype(dtype))
-        assert columns["name"] == list(WRITTEN)
-        assert columns["label"] == list(LABELS)
-        assert columns["class"] == ["=a"] * 2 + ["b"] * 4
-        assert columns["sha256"] == [hashlib.sha256(Path("pictures", name).read_bytes()).hexdigest() for name in NAMES]
-        assert columns["readable"] == [name != NAMES[BROKEN] for name in NAMES]
+    run(f"--export={path}")
+    features, columns, about = read(path)
+    assert features.dtype == np.float32
+    np.testing.assert_array_equal(features, expected())
+    assert columns["name"] == list(WRITTEN)
+    assert columns["label"] == list(LABELS)
+    assert columns["class"] == ["=a"] * 2 + ["b"] * 4
+    assert columns["sha256"] == [hashlib.sha256(Path("pictures", name).read_bytes()).hexdigest() for name in NAMES]
+    assert columns["readable"] == [name != NAMES[BROKEN] for name in NAMES]
 
     backbone = build_backbone(BackboneSpec(weights="embedded").network(0))
     assert about["weights_sha256"] == backbone.digest()
@@ -104,7 +101,7 @@ def test_features_are_those_of_python_in_the_order_of_the_pictures(
     before = path.read_bytes()
     line = error_line(capsys, lambda: run(f"--export={path}"))
     assert line == f"error: export: '{path}' exists; choose another file, or replace it with --overwrite=true"
-    run(f"--export={path}", "--dtype=float16", "--overwrite")
+    run(f"--export={path}", "--overwrite")
     assert path.read_bytes() == before
 
 
@@ -147,7 +144,6 @@ def test_a_full_disk_leaves_nothing_half_written(
 MISTAKES: dict[tuple[str, ...], str] = {
     ("--export=out.csv",): "export: 'out.csv' is given; endings are .npz, .safetensors, .parquet",
     ("--ray=auto", "--device=cuda"): "precision: the best one on cuda of the cluster is not known here",
-    ("--backbone.name=resnet19",): "backbone.name: 'resnet19' given",
     ("--device=mps",): "device: torch cannot use mps on this machine; choose another",
     ("--export=out.parquet",): "export: .parquet needs pyarrow; pip install 'headstart[datasets]'",
 }
@@ -160,12 +156,3 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         assert error_line(capsys, partial(run, *options)).startswith(f"error: {message}"), options
     line = error_line(capsys, lambda: run(pictures="nowhere"))
     assert line.startswith("error: pictures: there is no folder nowhere")
-
-
-def test_a_feature_beyond_float16_is_no_infinity() -> None:
-    rows = np.zeros((3, 4), np.float32)
-    rows[1, 2] = -70_000
-    photos = DrawnPets(train_size=4).train().subset(np.arange(3))
-    columns = FeatureColumns(photos, "", StoredRows(rows, {}, {}), "float16")
-    with pytest.raises(UserError, match=f"{photos.names[1]} has a feature of 70000; export float32"):
-        columns.read(slice(None))

@@ -61,7 +61,6 @@ def validate(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 VALID: dict[tuple[str, ...], str] = {
     ("blue.json",): "valid: Blue Team submission of 3 models under contract 1.0",
     ("red.json", "--team=red"): "valid: Red Team submission of 2 stimuli under contract 1.0",
-    ("blue.json", "--challenge=contract"): "valid: Blue Team submission of 3 models under contract 1.0",
 }
 # What is typed, and the beginnings of the lines, one for each problem.
 INVALID: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -70,19 +69,15 @@ INVALID: dict[tuple[str, ...], tuple[str, ...]] = {
         'submission bad.json: /models/1 "smal": not in the model registry (closest: "small")',
         'submission bad.json: /models/2 "small\\u001b[2J": must contain no control characters, no square brackets, no ',
     ),
-    ("absent.json",): ("submission absent.json: there is no such file",),
     ("red.json", "--team=blue"): ("submission red.json: /differentiating_images: this is a Red Team submission",),
     ("blue.json", "--challenge=ours.yaml"): ("submission blue.json: /models: must have exactly 2 models in this",),
     ("red.json", "--check_files"): ('stimuli: "photos": set HACKATHON_DATASET_ROOT_PHOTOS to the dataset\'s folder',),
 }
 # Mistakes of the operator, and the beginning of the one line on the other stream.
 REFUSED: dict[tuple[str, ...], str] = {
-    ("blue.json", "--challenge=none"): "challenge none: 1 problem: there is no such file",
     ("blue.json", "--challenge=broken.yaml"): "challenge broken.yaml: 2 problems: /title: is required; /teams {}: ",
     ("blue.json", "--registry=broken.json"): "model registry broken.json: 6 problems: /0/model_name 1: must be a valid",
     ("blue.json", "--catalog=broken.jsonl"): "stimuli catalog broken.jsonl: 2 problems: /dataset_name 1: line 1: must",
-    ("blue.json", "--team=green"): "team: ",
-    (): "submission",
 }
 
 

@@ -47,7 +47,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     page.on("request", lambda request: fetched.append(request.url))
     page.goto(address)
     page.get_by_role("button", name="open all").click()
-    page.wait_for_selector("body[data-drawn='8']")
+    page.wait_for_selector("body[data-drawn='7']")
     yield page
     page.close()
     assert messages == []

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from headstart.evaluate import main
 from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
-from headstart.tests.material.report_runs import show
+from headstart.tests.material.ledgers import store
+from headstart.tests.material.report_runs import METHODS, show, traces
 from headstart.tests.material.runs import write_run
 
 
@@ -22,6 +24,25 @@ def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
     assert "default-src 'none'" in source
     # The charts' library is there once.
     assert source.count("window.vegaEmbed=") == 1
+
+
+def test_the_same_runs_give_the_same_bytes(runs: Path) -> None:
+    first = report(str(runs), output=str(runs.parent / "page.html")).read_bytes()
+    assert report(str(runs), output=str(runs.parent / "again" / "page.html")).read_bytes() == first
+    assert (runs.parent / "again" / "leaderboard.json").is_file()
+
+
+def test_the_leaderboard_is_that_of_its_own_command(runs: Path) -> None:
+    main(["report", str(runs), "--output", str(runs.parent / "page.html"), "--threshold=0.9"])
+    main(["leaderboard", str(runs), "--output", str(runs.parent / "own"), "--threshold=0.9"])
+    for kind in ("json", "csv", "md", "tex"):
+        name = f"leaderboard.{kind}"
+        assert (runs.parent / name).read_bytes() == (runs.parent / "own" / name).read_bytes()
+
+
+def test_a_ledger_alone_is_shown(tmp_path: Path) -> None:
+    page = show(store(tmp_path / "stored", dict(zip(METHODS, traces(0), strict=True))))
+    assert len(page.tables["pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)
 
 
 def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
@@ -39,7 +60,6 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     kinds = ("learning_curves", "reached", "improvement")
     expected = {
         "over_settings",
-        "setup_stability",
         *(f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds),
     }
     assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}

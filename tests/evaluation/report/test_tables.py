@@ -75,7 +75,9 @@ def test_warnings_stand_above_all(runs: Path) -> None:
         near_duplicate_photos=pairs,
     )  # fmt: skip
     page = show(runs, incomplete=True)
-    above = page.texts[: page.texts.index("Who wins, by how much, how sure", page.texts.index("Replication"))]
+    above = page.texts[
+        : page.texts.index("Who wins, by how much, how sure", page.texts.index("Sensitivity to the criterion"))
+    ]
     assert any("is incomplete, cut off at 20 of 60 samples" in text for text in above)
     assert any("a.jpg ~ b.jpg" in text for text in above)
     # The setting itself is shown, with the warnings beside its numbers.

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headstart.output.page.charts import method_styles
-from headstart.output.page.layout import Page, Part, Section, Text, render
+from headstart.output.page.layout import Page, Part, Section, render
 from headstart.output.tables import Table
 from headstart.tests.material import pages
 
@@ -35,9 +35,9 @@ def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
 def test_texts_are_as_they_are(tmp_path: Path) -> None:
     evil = '</code></pre></script><b>"it\'s" & <!-- {{ 1 }}\n  two'
     table = Table(evil, [[evil, "b"], [evil, evil]], notes=[evil])
-    result = write(tmp_path, page(Part(evil, evil, [evil], [table], [], [Text(evil, evil)], [Text(evil, evil)])))
+    result = write(tmp_path, page(Part(evil, evil, [evil], [table])))
     assert result.tables == {evil: [[evil, "b"], [evil, evil]]}
-    assert result.texts.count(evil) == 7
+    assert result.texts.count(evil) == 3
     assert result.tags.count("script") == 3
     assert not {"b", "i", "u"} & set(result.tags)
     assert result.content["methods"] == ["a", "</script>"]
