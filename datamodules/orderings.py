@@ -1,4 +1,4 @@
-"""Which samples are fed and in what order: seeded orderings, views, epochs and parts of the validation set."""
+"""Which samples are fed and in what order: seeded orderings, epochs and parts of the validation set."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from headstart.output.errors import UserError
 
 # The third numbers of the generators' seeds keep these apart from each other, from the orderings and from the heads.
-VALIDATION, VIEWS, EPOCHS, REPETITIONS, BLOCKS = 1, 3, 4, 6, 7
+VALIDATION, EPOCHS, REPETITIONS, BLOCKS = 1, 4, 6, 7
 
 Order = Literal["shuffled", "balanced"]
 # The order of streams that name none.
@@ -53,21 +53,6 @@ def balanced_ordering(labels: NDArray[np.int64], ordering: int, seed: int) -> ND
     return np.random.default_rng((seed, ordering, BLOCKS)).permuted(blocks, axis=1).ravel()
 
 
-def sample_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np.int64]:
-    """Return which view of each training sample an ordering feeds.
-
-    Args:
-        samples: Number of training samples.
-        ordering: Which ordering, from 0; its views do not depend on which others are in use.
-        seed: Seed of the comparison.
-        views: Number of views of each sample.
-
-    Returns:
-        A view, from 0, for every position in the ordering, `[samples]`.
-    """
-    return np.random.default_rng((seed, ordering, VIEWS)).integers(views, size=samples)
-
-
 def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
     """Return the order of the training samples in one epoch of plain training.
 
@@ -87,7 +72,6 @@ def ordered_indices(
     orderings: Sequence[int],
     part: slice,
     seed: int,
-    views: int,
     balanced: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Return what several orderings feed.
@@ -97,22 +81,18 @@ def ordered_indices(
         orderings: Which orderings.
         part: Which part of each is fed.
         seed: Seed of the comparison.
-        views: Number of views of each sample, which lie one after the other as the samples do.
         balanced: Class of each training sample for balanced orderings, `[samples]`; None for shuffled ones.
 
     Returns:
-        Indices of the samples, and of the views that are fed of them, `[2, orderings, fed]`.
+        Indices of the samples, `[orderings, fed]`.
     """
-    indices = np.empty((2, len(orderings), len(range(samples)[part])), dtype=np.int64)
-    for number, sample, view in zip(orderings, *indices, strict=True):
+    indices = np.empty((len(orderings), len(range(samples)[part])), dtype=np.int64)
+    for number, fed in zip(orderings, indices, strict=True):
         if balanced is None:
             whole = sample_ordering(samples, number, seed)
         else:
             whole = balanced_ordering(balanced, number, seed)
-        sample[:] = whole[part]
-        view[:] = sample
-        if views > 1:
-            view += samples * sample_views(samples, number, seed, views)[part]
+        fed[:] = whole[part]
     return indices
 
 

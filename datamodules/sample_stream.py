@@ -18,7 +18,6 @@ from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import Precision, RowRequest
@@ -77,8 +76,6 @@ class SampleStream(PhotoData):
 
     # Precisions of methods, as the trainer names them.
     trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
-    # Views of each training photo that are fed; the first is the photo as it is.
-    views = 1
 
     def __init__(
         self,
@@ -127,7 +124,7 @@ class SampleStream(PhotoData):
         """Return the request for the rows of one split.
 
         Args:
-            photos: The split's photos, or their views.
+            photos: The split's photos.
         """
 
     def look_at(self, rows: Rows) -> None:
@@ -175,7 +172,7 @@ class SampleStream(PhotoData):
         """
         for photos, split in zip(self._open(), ("training", "validation"), strict=True):
             with self.explain_row_errors(photos):
-                check.compare(self.request(self._pictures(photos, split)), self.resources(split))
+                check.compare(self.request(photos), self.resources(split))
 
     def _open(self) -> tuple[Photos, Photos]:
         """List the photos of both splits, and build the backbone."""
@@ -185,11 +182,6 @@ class SampleStream(PhotoData):
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
         return train, validation
-
-    def _pictures(self, photos: Photos, split: str) -> Pictures:
-        """Return the photos of a split, the training photos with their further views if there are any."""
-        is_viewed = self.views > 1 and split == "training"
-        return Views(photos, self.views, self.seed, self.backbone.preprocessing) if is_viewed else photos
 
     def _limit_samples(self) -> None:
         """Check that there are samples up to the limit; end a balanced stream where a class runs out."""
@@ -229,9 +221,9 @@ class SampleStream(PhotoData):
             without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
 
     def _load(self, photos: Photos, split: str) -> tuple[Any, Tensor]:
-        """Load the inputs of the readable photos, view by view, and their labels."""
+        """Load the inputs of the readable photos and their labels."""
         with self.explain_row_errors(photos):
-            stored = find(self.request(self._pictures(photos, split)), self.resources(split))
+            stored = find(self.request(photos), self.resources(split))
         readable = self.find_readable(photos, stored, split)
         if split == "training":
             self.look_at(stored.rows)
@@ -239,7 +231,7 @@ class SampleStream(PhotoData):
         load: Any = samples_of if split == "training" else tensor_of
         inputs, labels = load(stored.rows, partial(self.inputs_in, notes=stored.notes)), torch.from_numpy(photos.labels)
         if readable is not None:
-            inputs, labels = inputs[readable.repeat(len(inputs) // len(readable))], labels[readable]
+            inputs, labels = inputs[readable], labels[readable]
         return inputs, labels
 
     @staticmethod
@@ -284,12 +276,12 @@ class SampleStream(PhotoData):
         """
         part = slice(self.max_samples)
         balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
-        indices = ordered_indices(len(self.train_labels), self.active_orderings, part, self.seed, self.views, balanced)
-        batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=2)
-        return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
+        indices = ordered_indices(len(self.train_labels), self.active_orderings, part, self.seed, balanced)
+        batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=1)
+        return DataLoader(batches, batch_size=None, collate_fn=self._gather)
 
-    def _gather(self, samples: Tensor, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.train_inputs[views], self.train_labels[samples], samples
+    def _gather(self, samples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.train_inputs[samples], self.train_labels[samples], samples
 
     def val_dataloader(self) -> DataLoader[ValidationSet]:
         """Return a loader of the whole validation set, which yields its chunks in every evaluation."""

@@ -19,7 +19,7 @@ VICTIM = "train/dark/1.jpg"
 KINDS = {
     "features": (),
     "activations": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=features.18"),
-    "photos": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=all", "--data.views=2"),
+    "photos": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=all"),
 }
 Fit = Callable[..., Path]
 
