@@ -53,9 +53,6 @@ class TorchvisionSource(FetchedSource):
         download: Whether the data set is fetched where its folder is missing or empty.
     """
 
-    # Whether one download fetches all splits.
-    in_one_archive = False
-
     def __init__(self, kind: str, inside: str, root: str | None, download: bool) -> None:
         super().__init__(root, inside, download)
         self.kind = kind
@@ -76,7 +73,7 @@ class TorchvisionSource(FetchedSource):
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""
         try:
-            for arguments in self.arguments()[: 1 if self.in_one_archive else 2]:
+            for arguments in self.arguments():
                 if arguments is not None:
                     self._open(partial, {**arguments, "download": True})
         except (OSError, HTTPException, RuntimeError) as error:
@@ -167,7 +164,6 @@ class OxfordPets(TorchvisionSource):
 
     name = "oxford_pets"
     subfolder = "oxford-iiit-pet"
-    in_one_archive = True
 
     def __init__(self, root: str | None = None, download: bool = False) -> None:
         super().__init__("OxfordIIITPet", "datasets", root, download)

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from torchvision.datasets import OxfordIIITPet
 
-from headstart.datamodules import OxfordPets, TorchvisionSegmentation
+from headstart.datamodules import OxfordPets
 from headstart.tests.material.photo_folders import refusal
 
 SPLITS = {
@@ -18,7 +17,7 @@ SPLITS = {
 
 def lay_out(folder: Path) -> None:
     (folder / "images").mkdir(parents=True)
-    (folder / "annotations" / "trimaps").mkdir(parents=True)
+    (folder / "annotations").mkdir()
     for split, photos in SPLITS.items():
         lines = [" ".join(map(str, photo)) for photo in photos]
         (folder / "annotations" / f"{split}.txt").write_text("\n".join(lines) + "\n")
@@ -50,16 +49,3 @@ def test_missing_or_incomplete(tmp_path: Path) -> None:
     lay_out(tmp_path / "oxford-iiit-pet")
     (tmp_path / "oxford-iiit-pet" / "images" / "Bengal_2.jpg").unlink()
     assert "download=true" in refusal(source.train, start="root: torchvision finds no complete OxfordIIITPet in ")
-
-
-def test_trimaps(tmp_path: Path) -> None:
-    lay_out(tmp_path / "oxford-iiit-pet")
-    trimap = np.random.default_rng(0).integers(1, 4, size=(9, 12), dtype=np.uint8)
-    for split in SPLITS.values():
-        for photo in split:
-            Image.fromarray(trimap).save(tmp_path / "oxford-iiit-pet/annotations/trimaps" / f"{photo[0]}.png")
-    train = TorchvisionSegmentation("OxfordIIITPet", str(tmp_path)).train()
-    assert train.classes == ("background", "pet")
-    assert train.maps is not None
-    labels = np.asarray(train.maps.read(0))[..., 0]
-    np.testing.assert_array_equal(labels, np.select([trimap == 1, trimap == 2], [1, 0], 255))
