@@ -134,5 +134,5 @@ def download(url: str, path: Path, sha256: str | None, otherwise: str = "set roo
         raise UserError(f"download: {url} cannot be fetched ({reason_of(first)}); {otherwise}") from error
     except ValueError as error:
         raise UserError(
-            f"sha256: {url} holds another file than the one with {sha256}; give its own, or {otherwise}"
+            f"download: {url} holds another file than the one with the SHA-256 {sha256}; {otherwise}"
         ) from error
