@@ -1,6 +1,6 @@
 """Which samples are fed and in what order: seeded orderings, epochs and parts of the validation set."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -96,9 +96,7 @@ def ordered_indices(
     return indices
 
 
-def sample_validation(
-    labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
-) -> NDArray[np.int64]:
+def sample_validation(labels: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
     """Sample a part of the validation photos that has its share of every class, and one photo of each at least.
 
     A part of a larger size holds every smaller one of the same seed. The shares are those of A. Photo k of a class of n
@@ -109,14 +107,11 @@ def sample_validation(
         labels: Class of every validation photo, `[samples]`.
         size: Size of the part, at least the number of classes.
         seed: Seed of the comparison.
-        without: Indices of unusable photos, which the next photos of their classes replace.
 
     Returns:
-        Indices in ascending order, `[size]`, fewer where too many photos are unusable.
+        Indices in ascending order, `[size]`.
     """
     order = np.random.default_rng((seed, 0, VALIDATION)).permutation(len(labels))
-    order = order[~np.isin(order, list(without))]
-
     ranks = np.empty(len(order))
     for label, count in enumerate(np.bincount(labels)):
         of_class = labels[order] == label

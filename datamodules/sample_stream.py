@@ -63,7 +63,8 @@ class SampleStream(PhotoData):
         max_samples: Sample limit of each ordering.
         orderings: Number of orderings.
         first_ordering: Number of the first ordering. Ordering k does not depend on the others.
-        validation_size: Number of validation photos, a seeded sample stratified by class. All are used by default.
+        validation_size: Number of validation photos, a seeded sample stratified by class, which unreadable ones leave
+            smaller. All are used by default.
         order: `shuffled`, or `balanced`: each block contains one sample of every class. The accuracy after k blocks
             is then that of k samples per class. The stream ends when a class runs out.
         orderings_at_once: Orderings that run side by side in one pass over the stream, at most. By default as many as
@@ -147,7 +148,9 @@ class SampleStream(PhotoData):
         train, validation = self._open()
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
-        validation, (self.validation_inputs, self.validation_labels) = self._load_validation(validation)
+        if self.validation_size is not None:
+            validation = validation.subset(sample_validation(validation.labels, self.validation_size, self.seed))
+        self.validation_inputs, self.validation_labels = self._load(validation, "validation")
         self.require_readable(self.classes, self.train_labels, "training")
         self.require_readable(self.classes, self.validation_labels, "validation")
         self._limit_samples()
@@ -206,19 +209,6 @@ class SampleStream(PhotoData):
                 f"data.validation_size: {self.validation_size} photos cannot contain one of each of the "
                 f"{len(validation.classes)} classes; give {len(validation.classes)} or more"
             )
-
-    def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor]]:
-        """Load all validation photos, or a sample of the requested size from the readable ones."""
-        if self.validation_size is None:
-            return photos, self._load(photos, "validation")
-        without: set[int] = set()
-        while True:
-            indices = sample_validation(photos.labels, self.validation_size, self.seed, without)
-            self._require("data.validation_size", self.validation_size, len(indices), "readable validation")
-            loaded = self._load(part := photos.subset(indices), "validation")
-            if len(loaded[1]) == self.validation_size:
-                return part, loaded
-            without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
 
     def _load(self, photos: Photos, split: str) -> tuple[Any, Tensor]:
         """Load the inputs of the readable photos and their labels."""

@@ -77,16 +77,6 @@ def test_validation_part_has_its_share_of_every_class(counts: list[int]) -> None
         assert np.abs(drawn - share).max() < 1 + (share < 1).sum()
 
 
-def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
-    labels = np.arange(60) % 2
-    before = set(sample_validation(labels, 20, seed=0).tolist())
-    bad = sorted(before)[:5]
-    after = set(sample_validation(labels, 20, seed=0, without=bad).tolist())
-    assert before - set(bad) < after
-    assert len(after) == 20
-    assert np.bincount(labels[sorted(after)]).tolist() == [10, 10]
-
-
 def test_photos_of_equal_content_are_selected_together() -> None:
     contents = np.random.default_rng(0).permutation(np.repeat(np.arange(150), np.where(np.arange(150) % 3, 1, 5)))
     labels = (contents >= 100).astype(int)
