@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from headstart.output.files import PARTIAL, remove_partial, replacing, write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
-from headstart.store.part_file import SUFFIX, DamagedError, Part, ReplacedError, name_of, write_part
+from headstart.store.part_file import SUFFIX, DamagedError, Part, name_of, write_part
 
 log = logging.getLogger(__name__)
 
@@ -150,10 +150,6 @@ class FeatureTable:
                 part.verify()
             except DamagedError as error:
                 self._drop(name, error)
-                return False
-            except ReplacedError:
-                # Its new file is read by the next attempt.
-                del self._parts[name]
                 return False
             self._verified.add(name)
         return True

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from headstart.output.files import replacing
 from headstart.store.feature_table import ABOUT, Computed, Digests, FeatureTable, StoreError, in_hexadecimal, pack
-from headstart.store.part_file import Part, name_of
+from headstart.store.part_file import name_of
 
 KEY = {"network": None, "size": (3, 4)}
 NOTES = {"weights": "0" * 64}
@@ -79,25 +79,6 @@ def test_a_part_that_is_written_again_or_removed_stays_what_was_verified(table: 
         assert np.array_equal(np.asarray(result.rows), rows_of(digests))
         assert not result.remarks
     assert len(reader.find(digests).missing) == 20
-
-
-def test_a_part_that_is_written_again_before_it_is_verified_is_read_anew(
-    table: FeatureTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    digests, reader, verify = ALL[:20], FeatureTable(tmp_path, KEY), Part.verify
-    path = write(table, digests)
-
-    def replaced(part: Part) -> None:
-        monkeypatch.setattr(Part, "verify", verify)
-        write(table, digests, {3: "broken " * 200})
-        verify(part)
-
-    monkeypatch.setattr(Part, "verify", replaced)
-    result = reader.find(digests).gather(0)
-    assert np.array_equal(np.asarray(result.rows), rows_of(digests))
-    assert list(result.remarks) == [3]
-    assert path.exists()
-    assert not caplog.records
 
 
 def test_parts_are_plain_safetensors(table: FeatureTable) -> None:
