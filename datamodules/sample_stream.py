@@ -29,7 +29,6 @@ from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import printable, say
-from headstart.output.processors import count_processors
 
 # Increase this whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
@@ -295,11 +294,8 @@ class SampleStream(PhotoData):
         }
 
     def environment(self) -> dict[str, Any]:
-        """Return numbers on which no count depends: of the files left out, by reason, and of processes."""
-        return {
-            "files_left_out": self.left_out,
-            "decoding_processes": count_processors() if self.num_workers is None else self.num_workers,
-        }
+        """Return numbers on which no count depends: of the files left out, by reason."""
+        return {"files_left_out": self.left_out}
 
     def decisive(self) -> dict[str, Any]:
         """Return the stream's part of a key: all on which a trace depends besides method, place and ordering.
