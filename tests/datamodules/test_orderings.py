@@ -5,7 +5,6 @@ import pytest
 
 from headstart.datamodules.orderings import (
     balanced_ordering,
-    ordered_indices,
     sample_ordering,
     sample_selection,
     sample_validation,
@@ -45,14 +44,6 @@ def test_classes_of_a_block_come_in_any_order() -> None:
     assert counts.min() > 15
     assert not np.array_equal(blocks, labels[balanced_ordering(labels, 1, 0)].reshape(-1, 3))
     assert not np.array_equal(blocks, labels[balanced_ordering(labels, 0, 1)].reshape(-1, 3))
-
-
-def test_fed_samples_are_a_part_of_the_chosen_order() -> None:
-    labels = np.arange(40) % 4
-    samples = ordered_indices(40, [2, 5], slice(8, 20), 3, labels)
-    for row, ordering in enumerate((2, 5)):
-        assert samples[row].tolist() == balanced_ordering(labels, ordering, 3)[8:20].tolist()
-    assert ordered_indices(40, [2], slice(8, 20), 3)[0].tolist() == sample_ordering(40, 2, 3)[8:20].tolist()
 
 
 def test_validation_part_is_drawn_by_the_seed_alone() -> None:

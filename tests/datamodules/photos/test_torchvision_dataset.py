@@ -127,6 +127,9 @@ def test_mistakes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     lay_out_satellite(tmp_path)
     start = "validation_fraction: required, since all photos of EuroSAT are for training; "
     refusal(TorchvisionDataset("EuroSAT", str(tmp_path)).validation, start=start)
+    assert len(TorchvisionDataset("EuroSAT", str(tmp_path), validation_fraction=0.5).validation()) == 2
+    start = "validation_fraction: torchvision's CIFAR10 has a split of its own"
+    refusal(TorchvisionDataset("CIFAR10", str(tmp_path), validation_fraction=0.3).train, start=start)
     by_hand = TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare
     refusal(by_hand, start="download: torchvision does not download ImageNet; put its archives")
 
@@ -154,18 +157,3 @@ def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Monke
     assert not source.is_to_download(tmp_path)
     assert len(source.train()) == 4
     assert [path.name for path in (tmp_path / "datasets" / "torchvision" / "EuroSAT").iterdir()] == ["eurosat"]
-
-
-def test_a_share_of_a_data_set_without_a_split_is_held_out(tmp_path: Path) -> None:
-    for number in range(10):
-        save(tmp_path / "eurosat" / "2750" / "Forest" / f"Forest_{number}.jpg", number)
-        save(tmp_path / "eurosat" / "2750" / "River" / f"River_{number}.jpg", 80 + number)
-    source = TorchvisionDataset("EuroSAT", str(tmp_path), validation_fraction=0.3)
-    train, validation = source.train(), source.validation()
-    assert np.bincount(train.labels).tolist() == [7, 7]
-    assert np.bincount(validation.labels).tolist() == [3, 3]
-    assert {*train.names, *validation.names} == set(TorchvisionDataset("EuroSAT", str(tmp_path)).train().names)
-    other = TorchvisionDataset("EuroSAT", str(tmp_path), validation_fraction=0.3, split_seed=1)
-    assert list(other.validation().names) != list(validation.names)
-    start = "validation_fraction: torchvision's CIFAR10 has a split of its own"
-    refusal(TorchvisionDataset("CIFAR10", str(tmp_path), validation_fraction=0.3).train, start=start)
