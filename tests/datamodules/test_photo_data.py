@@ -3,14 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.output.errors import UserError
@@ -49,19 +46,11 @@ def test_unreadable_photos_stop_the_run_by_name_or_are_left_out(set_up: SetUp, p
         assert torch.equal(stream.train_inputs, pixels)
 
 
-def test_unreadable_photos_leave_a_validation_part_smaller(set_up: SetUp, photo_folder: Path) -> None:
-    options: dict[str, Any] = {"orderings": 1, "seed": 3, "on_bad_image": "skip"}
-    whole = set_up(FeatureStream, **options, validation_size=6)
-    chosen = sample_validation(np.repeat([0, 1], 6), 6, 3)
-    (photo_folder / "validation" / f"dark/{chosen[0]}.jpg").write_bytes(b"damaged")
-    part = set_up(FeatureStream, **options, validation_size=6)
-    assert part.validation_labels.tolist() == [0, 0, 1, 1, 1]
-    assert torch.equal(part.validation_inputs, whole.validation_inputs[1:])
-    assert part.decisive()["validation_size"] == 5
+def test_a_class_without_a_readable_photo(set_up: SetUp, photo_folder: Path) -> None:
     for path in (photo_folder / "validation" / "dark").iterdir():
         path.write_bytes(b"damaged")
     with pytest.raises(UserError, match="none of the validation photos of class dark can be decoded"):
-        set_up(FeatureStream, **options)
+        set_up(FeatureStream, orderings=1, on_bad_image="skip")
 
 
 def test_files_that_are_no_photos_are_counted(
