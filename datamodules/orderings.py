@@ -70,7 +70,7 @@ def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
 def ordered_indices(
     samples: int,
     orderings: Sequence[int],
-    part: slice,
+    limit: int,
     seed: int,
     balanced: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
@@ -79,20 +79,19 @@ def ordered_indices(
     Args:
         samples: Number of training samples.
         orderings: Which orderings.
-        part: Which part of each is fed.
+        limit: Number of samples that are fed of each.
         seed: Seed of the comparison.
         balanced: Class of each training sample for balanced orderings, `[samples]`; None for shuffled ones.
 
     Returns:
-        Indices of the samples, `[orderings, fed]`.
+        Indices of the samples, `[orderings, limit]`.
     """
-    indices = np.empty((len(orderings), len(range(samples)[part])), dtype=np.int64)
+    indices = np.empty((len(orderings), limit), dtype=np.int64)
     for number, fed in zip(orderings, indices, strict=True):
-        if balanced is None:
-            whole = sample_ordering(samples, number, seed)
-        else:
-            whole = balanced_ordering(balanced, number, seed)
-        fed[:] = whole[part]
+        whole = (
+            sample_ordering(samples, number, seed) if balanced is None else balanced_ordering(balanced, number, seed)
+        )
+        fed[:] = whole[:limit]
     return indices
 
 

@@ -263,9 +263,8 @@ class SampleStream(PhotoData):
 
         The last is smaller where the batches do not divide the samples.
         """
-        part = slice(self.max_samples)
         balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
-        indices = ordered_indices(len(self.train_labels), self.active_orderings, part, self.seed, balanced)
+        indices = ordered_indices(len(self.train_labels), self.active_orderings, self.max_samples, self.seed, balanced)
         batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=1)
         return DataLoader(batches, batch_size=None, collate_fn=self._gather)
 
