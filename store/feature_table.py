@@ -208,10 +208,6 @@ class FeatureTable:
         self._is_swept = True
         for left in self.folder.glob(f"*{PARTIAL}"):
             remove_partial(left.with_suffix("").with_suffix(""))
-        for left in self.folder.glob(f"*{LOCK}"):
-            # A writer that waits for it meanwhile computes the part a second time at worst.
-            with suppress(Timeout, OSError), FileLock(left, timeout=0):
-                left.unlink()
 
     def write(self, digests: Digests, rows: NDArray[Any], notes: Mapping[str, Any], remarks: Mapping[int, str]) -> None:
         """Write a part: all of it, or nothing.
