@@ -29,10 +29,8 @@ class FetchedSource(SplitSource):
         download: Whether the data set is fetched where its folder is missing or empty.
 
     Attributes:
-        root: The folder that holds the data set, itself or as its `subfolder`.
+        root: The folder that holds the data set.
     """
-
-    subfolder = ""
 
     def __init__(self, root: str | None, inside: str, download: bool) -> None:
         self.inside = inside if root is None else None
@@ -47,12 +45,12 @@ class FetchedSource(SplitSource):
         """
         self._find_root(cache)
         if self.download:
-            fetch_once(self.root / self.subfolder, self.fill)
+            fetch_once(self.root, self.fill)
 
     def is_to_download(self, cache: Path | None = None) -> bool:
         """Return whether the data set is to be fetched, and its folder is missing or empty."""
         self._find_root(cache)
-        return self.download and not _holds_something(self.root / self.subfolder)
+        return self.download and not _holds_something(self.root)
 
     def _find_root(self, cache: Path | None) -> None:
         if self.inside is not None and cache is not None:

@@ -80,16 +80,15 @@ class TorchvisionSource(FetchedSource):
                 f"download: torchvision cannot fetch {self.kind} ({reason_of(error)}); "
                 "set root to a folder that holds a local copy"
             ) from error
-        return partial / self.subfolder
+        return partial
 
     def _read(self, arguments: Arguments) -> Photos:
-        folder = self.root / self.subfolder
-        require_folder(folder, f"give the folder that holds torchvision's {self.kind}, or fetch it with download=true")
+        require_folder(self.root, f"give the folder that has torchvision's {self.kind}, or fetch it with download=true")
         try:
             return self.convert(self._open(self.root, arguments))
         except (OSError, RuntimeError, ValueError) as error:
             raise UserError(
-                f"root: torchvision finds no complete {self.kind} in {folder} ({reason_of(error)}); "
+                f"root: torchvision finds no complete {self.kind} in {self.root} ({reason_of(error)}); "
                 "download=true fills a missing or empty folder only"
             ) from error
 
@@ -149,14 +148,13 @@ class OxfordPets(TorchvisionSource):
 
     Args:
         root: Folder that holds torchvision's oxford-iiit-pet/. The default is a folder in the cache.
-        download: Fetch the data set with torchvision, if it is missing.
+        download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 
     name = "oxford_pets"
-    subfolder = "oxford-iiit-pet"
 
     def __init__(self, root: str | None = None, download: bool = False) -> None:
-        super().__init__("OxfordIIITPet", "datasets", root, download)
+        super().__init__("OxfordIIITPet", "datasets/torchvision/OxfordIIITPet", root, download)
 
     def arguments(self) -> tuple[Arguments, Arguments]:
         """Return the arguments of torchvision's class for both splits."""
@@ -168,7 +166,7 @@ class OxfordPets(TorchvisionSource):
         missing = [path.name for path in dataset._images if not path.is_file()]
         if missing:
             raise FileNotFoundError(f"{len(missing)} photos are missing, {missing[0]} first")
-        folder = self.root / self.subfolder
+        folder = self.root / "oxford-iiit-pet"
         names = [path.relative_to(folder).as_posix() for path in dataset._images]
         return PhotoFiles(folder, names, dataset._bin_labels, dataset.bin_classes)
 
