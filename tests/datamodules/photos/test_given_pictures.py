@@ -73,12 +73,10 @@ def test_arrays_and_photos() -> None:
 
 MISTAKES = {
     "nowhere": "there is no folder {}; give one that holds pictures, or a file",
-    "*.png": "there is no folder {}; give one",
     "empty": "there are none in '{}'; give a folder of pictures, files or arrays",
     "imagenet": "there are none in '{}'; it holds folder without photos (2), photo in a",
     "nowhere.tar": "webdataset cannot be loaded (Unable to find '{}')",
     "notes.txt": "{} is no picture by its ending; give a folder, a picture, .csv, .tar or",
-    "nowhere.csv": "{} cannot be read",
     "wrong.csv": "{} must have the columns path and perhaps label, split; it has file",
 }
 
