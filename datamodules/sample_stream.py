@@ -266,7 +266,9 @@ class SampleStream(PhotoData):
         balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
         indices = ordered_indices(len(self.train_labels), self.active_orderings, self.max_samples, self.seed, balanced)
         batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=1)
-        return DataLoader(batches, batch_size=None, collate_fn=self._gather)
+        # The loader declares lists of samples.
+        gather: Any = self._gather
+        return DataLoader(batches, batch_size=None, collate_fn=gather)
 
     def _gather(self, samples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.train_inputs[samples], self.train_labels[samples], samples
