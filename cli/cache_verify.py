@@ -10,8 +10,8 @@ from headstart.output.errors import UserError
 from headstart.output.printable import say
 
 
-def cache_verify(run: str, all: bool = False) -> RowCheck:  # noqa: A002 - name of the option
-    """Compute stored features of a comparison's photos again, and remove parts with wrong ones.
+def cache_verify(run: str) -> RowCheck:
+    """Compute one part of the stored features of each split of a comparison again, and remove it if a row is wrong.
 
     The configuration of a run names the photos, the backbone, the arithmetic and the cache. Remarks on photos that
     cannot be decoded are checked as well. Rounding on another processor, or with another number of threads, is no
@@ -19,7 +19,6 @@ def cache_verify(run: str, all: bool = False) -> RowCheck:  # noqa: A002 - name 
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
-        all: Compute all parts again, and not the first of each split.
 
     Returns:
         How many rows were checked and were wrong, and how many parts were removed.
@@ -34,7 +33,7 @@ def cache_verify(run: str, all: bool = False) -> RowCheck:  # noqa: A002 - name 
     if not isinstance(task.datamodule, SampleStream):
         raise UserError(f"run: {run!r} is not a comparison and has no features to check; give the folder of one")
 
-    stream, check = task.datamodule, RowCheck(all)
+    stream, check = task.datamodule, RowCheck()
     stream.trainer = task.trainer
     stream.prepare_data()
     stream.check_rows(check)

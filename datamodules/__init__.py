@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.drawn_photos import DrawnScenes as DrawnScenes
     from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
     from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
-    from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
     from headstart.datamodules.photos.photo_source import PhotoFiles as PhotoFiles
     from headstart.datamodules.photos.photo_source import Photos as Photos
     from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource

@@ -16,7 +16,7 @@ from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision, require_device
-from headstart.datamodules.row_request import ComputeSettings, NetworkSettings, Precision, RowRequest
+from headstart.datamodules.row_request import ComputeSettings, NetworkSettings, Precision, RowRequest, require_readable
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.modules.arithmetic import set_float32_arithmetic
@@ -73,12 +73,8 @@ def embed(
     report_left_out(getattr(pictures, "left_out", {}), "photos")
     spec = _read_spec(backbone)
     embedded = embed_readable(pictures, spec, precision, device, num_workers, cache_dir, seed)
-    if embedded.unreadable:
-        first, *others = embedded.unreadable
-        raise UserError(
-            f"photos: {pictures.names[first]} cannot be decoded ({embedded.unreadable[first]})"
-            f"{f', nor can {len(others)} more' if others else ''}; leave {'them' if others else 'it'} out"
-        )
+    with prefix_errors("photos"):
+        require_readable(pictures, embedded.stored)
     return embedded.features
 
 

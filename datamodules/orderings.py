@@ -1,6 +1,6 @@
-"""Which samples are fed and in what order: seeded orderings, views, epochs and parts of the validation set."""
+"""Which samples are fed and in what order: seeded orderings, epochs and parts of the validation set."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from headstart.output.errors import UserError
 
 # The third numbers of the generators' seeds keep these apart from each other, from the orderings and from the heads.
-VALIDATION, VIEWS, EPOCHS, REPETITIONS, BLOCKS = 1, 3, 4, 6, 7
+VALIDATION, EPOCHS, REPETITIONS, BLOCKS = 1, 4, 6, 7
 
 Order = Literal["shuffled", "balanced"]
 # The order of streams that name none.
@@ -53,21 +53,6 @@ def balanced_ordering(labels: NDArray[np.int64], ordering: int, seed: int) -> ND
     return np.random.default_rng((seed, ordering, BLOCKS)).permuted(blocks, axis=1).ravel()
 
 
-def sample_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np.int64]:
-    """Return which view of each training sample an ordering feeds.
-
-    Args:
-        samples: Number of training samples.
-        ordering: Which ordering, from 0; its views do not depend on which others are in use.
-        seed: Seed of the comparison.
-        views: Number of views of each sample.
-
-    Returns:
-        A view, from 0, for every position in the ordering, `[samples]`.
-    """
-    return np.random.default_rng((seed, ordering, VIEWS)).integers(views, size=samples)
-
-
 def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
     """Return the order of the training samples in one epoch of plain training.
 
@@ -85,9 +70,8 @@ def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
 def ordered_indices(
     samples: int,
     orderings: Sequence[int],
-    part: slice,
+    limit: int,
     seed: int,
-    views: int,
     balanced: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Return what several orderings feed.
@@ -95,30 +79,23 @@ def ordered_indices(
     Args:
         samples: Number of training samples.
         orderings: Which orderings.
-        part: Which part of each is fed.
+        limit: Number of samples that are fed of each.
         seed: Seed of the comparison.
-        views: Number of views of each sample, which lie one after the other as the samples do.
         balanced: Class of each training sample for balanced orderings, `[samples]`; None for shuffled ones.
 
     Returns:
-        Indices of the samples, and of the views that are fed of them, `[2, orderings, fed]`.
+        Indices of the samples, `[orderings, limit]`.
     """
-    indices = np.empty((2, len(orderings), len(range(samples)[part])), dtype=np.int64)
-    for number, sample, view in zip(orderings, *indices, strict=True):
-        if balanced is None:
-            whole = sample_ordering(samples, number, seed)
-        else:
-            whole = balanced_ordering(balanced, number, seed)
-        sample[:] = whole[part]
-        view[:] = sample
-        if views > 1:
-            view += samples * sample_views(samples, number, seed, views)[part]
+    indices = np.empty((len(orderings), limit), dtype=np.int64)
+    for number, fed in zip(orderings, indices, strict=True):
+        whole = (
+            sample_ordering(samples, number, seed) if balanced is None else balanced_ordering(balanced, number, seed)
+        )
+        fed[:] = whole[:limit]
     return indices
 
 
-def sample_validation(
-    labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
-) -> NDArray[np.int64]:
+def sample_validation(labels: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
     """Sample a part of the validation photos that has its share of every class, and one photo of each at least.
 
     A part of a larger size holds every smaller one of the same seed. The shares are those of A. Photo k of a class of n
@@ -129,14 +106,11 @@ def sample_validation(
         labels: Class of every validation photo, `[samples]`.
         size: Size of the part, at least the number of classes.
         seed: Seed of the comparison.
-        without: Indices of unusable photos, which the next photos of their classes replace.
 
     Returns:
-        Indices in ascending order, `[size]`, fewer where too many photos are unusable.
+        Indices in ascending order, `[size]`.
     """
     order = np.random.default_rng((seed, 0, VALIDATION)).permutation(len(labels))
-    order = order[~np.isin(order, list(without))]
-
     ranks = np.empty(len(order))
     for label, count in enumerate(np.bincount(labels)):
         of_class = labels[order] == label

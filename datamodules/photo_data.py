@@ -146,7 +146,7 @@ class PhotoData(LightningDataModule):
 
         Args:
             photos: The photos.
-            stored: Their rows, for each photo or for each view of all photos in turn.
+            stored: Their rows.
             split: Name of the split.
 
         Returns:
@@ -155,8 +155,7 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: Photos cannot be decoded, and are not to be skipped.
         """
-        indices = [index % len(photos) for index in stored.remarks]
-        bad = {photos.names[index]: reason for index, reason in zip(indices, stored.remarks.values(), strict=True)}
+        bad = {photos.names[index]: reason for index, reason in stored.remarks.items()}
         if not bad:
             return None
         if self.on_bad_image == "stop":
@@ -168,7 +167,7 @@ class PhotoData(LightningDataModule):
             )
         self.unreadable.update(bad)
         readable = torch.ones(len(photos), dtype=torch.bool)
-        readable[indices] = False
+        readable[[*stored.remarks]] = False
         return readable
 
     def require_readable(self, classes: Sequence[str], labels: Tensor, split: str) -> None:

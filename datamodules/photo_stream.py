@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
-from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
 from headstart.datamodules.photos.pictures import Pictures
@@ -35,8 +34,6 @@ class PhotoStream(SampleStream):
         batch_norm: Statistics of batch norm during training: the stored ones (`frozen`), or those of each batch
             (`trained`). Use `trained` with batches of 16 samples or more.
         dropout: Whether dropout is on during training.
-        views: Number of views of each training photo: the photo itself, and augmented ones. An augmented view is a
-            random resized crop, possibly flipped. Orderings feed random views.
     """
 
     trainer_precisions = ("32-true", "bf16-mixed")
@@ -46,14 +43,12 @@ class PhotoStream(SampleStream):
         trainable_from: str = WHOLE,
         batch_norm: Literal["frozen", "trained"] = "frozen",
         dropout: bool = False,
-        views: PositiveInt = 1,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.trainable_from = trainable_from
         self.batch_norm = batch_norm
         self.dropout = dropout
-        self.views = views
         if batch_norm == "trained":
             self._require_batches()
 
@@ -124,6 +119,5 @@ class PhotoStream(SampleStream):
             "precision": self.arithmetic,
             "batch_norm": self.batch_norm,
             "dropout": self.dropout,
-            "views": self.views,
             "photos_at_once": self.validation_chunk,
         }

@@ -1,4 +1,4 @@
-"""The check that stored rows are those that the pictures give: a part of them, or all, is computed again."""
+"""The check that stored rows are those that the pictures give: a part of them is computed again."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ ROUNDING = {"float32": 1e-3, "bfloat16": 0.05}
 
 @dataclass
 class RowCheck:
-    """Computes stored rows again, and removes parts with wrong ones.
+    """Computes the first part of tables again, and removes parts with wrong rows.
 
     Attributes:
-        all: Whether all parts are checked, and not the first of each table.
         checked: Rows that were computed again.
         wrong: Rows that differ from the computed ones.
         removed: Parts that were removed.
     """
 
-    all: bool
     checked: int = 0
     wrong: int = 0
     removed: int = 0
@@ -47,26 +45,21 @@ class RowCheck:
         table = request.table(resources.cache)
         digests = request.pictures.packed_digests(resources.cache)
         parts = table.find(digests).by_part()
-        names = sorted(parts)
-        if names and not self.all:
-            names = names[:1]
-
-        computer = RowComputer(request, resources.workers, load(request)) if names else None
         checked = wrong = removed = 0
-        for name in names:
-            assert computer is not None
-            indices = parts[name]
-            stored, again = table.find(digests[indices]).gather(), computer.compute(indices.tolist())
+        if parts:
+            name = min(parts)
+            stored = table.find(digests[parts[name]]).gather()
+            again = RowComputer(request, resources.workers, load(request)).compute(parts[name].tolist())
 
             same = _are_same(np.asarray(stored.rows), again.rows, again.notes, request)
             same &= stored.notes == again.notes
             for row in stored.remarks.keys() | again.remarks.keys():
                 same[row] &= stored.remarks.get(row) == again.remarks.get(row)
 
-            checked, wrong = checked + len(same), wrong + int((~same).sum())
-            if not same.all():
+            checked, wrong = len(same), int((~same).sum())
+            if wrong:
                 table.remove(name)
-                removed += 1
+                removed = 1
 
         say(
             f"{resources.title}: {sum(map(len, parts.values()))} of {len(digests)} rows are stored in {len(parts)} "

@@ -6,8 +6,6 @@ so that subsets, other validation sets and other commands share it. Reading stor
 
 from __future__ import annotations
 
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +14,8 @@ from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
-from headstart.output.printable import say
 from headstart.store.feature_table import COPIED, StoredRows, StoreError
 
-# Seconds from which on a computation is summed up in a line.
-WORTH_A_LINE = 5.0
 # How often rows are looked for that were written and are not there.
 ATTEMPTS = 3
 
@@ -47,7 +42,7 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
     if not len(request.pictures):
         raise UserError(f"there are no {resources.title}; give one at least")
     table, digests = request.table(resources.cache), request.pictures.packed_digests(resources.cache)
-    rows, computed, began = table.find(digests), 0, time.monotonic()
+    rows, computed = table.find(digests), 0
     for _ in range(ATTEMPTS):
         if not len(rows.missing):
             break
@@ -63,10 +58,6 @@ def find(request: RowRequest, resources: ComputeSettings, copied: int = COPIED) 
     if len(rows.missing):
         reason = "rows vanished after they were written; does something remove the cache?"
         raise StoreError(f"{str(table.folder)!r} cannot be used ({reason}); choose another folder")
-    if computed and (seconds := time.monotonic() - began) > WORTH_A_LINE:
-        counts = f"{computed:,} rows computed, {len(digests) - computed:,} reused"
-        say(f"{resources.title}: {counts}, {computed / seconds:.3g} pictures a second", sys.stderr)
-
     return replace(rows.gather(copied), computed=computed)
 
 

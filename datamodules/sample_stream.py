@@ -18,7 +18,6 @@ from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import Precision, RowRequest
@@ -30,7 +29,6 @@ from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import printable, say
-from headstart.output.processors import count_processors
 
 # Increase this whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
@@ -64,7 +62,8 @@ class SampleStream(PhotoData):
         max_samples: Sample limit of each ordering.
         orderings: Number of orderings.
         first_ordering: Number of the first ordering. Ordering k does not depend on the others.
-        validation_size: Number of validation photos, a seeded sample stratified by class. All are used by default.
+        validation_size: Number of validation photos, a seeded sample stratified by class, which unreadable ones leave
+            smaller. All are used by default.
         order: `shuffled`, or `balanced`: each block contains one sample of every class. The accuracy after k blocks
             is then that of k samples per class. The stream ends when a class runs out.
         orderings_at_once: Orderings that run side by side in one pass over the stream, at most. By default as many as
@@ -77,8 +76,6 @@ class SampleStream(PhotoData):
 
     # Precisions of methods, as the trainer names them.
     trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
-    # Views of each training photo that are fed; the first is the photo as it is.
-    views = 1
 
     def __init__(
         self,
@@ -127,7 +124,7 @@ class SampleStream(PhotoData):
         """Return the request for the rows of one split.
 
         Args:
-            photos: The split's photos, or their views.
+            photos: The split's photos.
         """
 
     def look_at(self, rows: Rows) -> None:
@@ -148,7 +145,9 @@ class SampleStream(PhotoData):
         train, validation = self._open()
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
-        validation, (self.validation_inputs, self.validation_labels) = self._load_validation(validation)
+        if self.validation_size is not None:
+            validation = validation.subset(sample_validation(validation.labels, self.validation_size, self.seed))
+        self.validation_inputs, self.validation_labels = self._load(validation, "validation")
         self.require_readable(self.classes, self.train_labels, "training")
         self.require_readable(self.classes, self.validation_labels, "validation")
         self._limit_samples()
@@ -173,7 +172,7 @@ class SampleStream(PhotoData):
         """
         for photos, split in zip(self._open(), ("training", "validation"), strict=True):
             with self.explain_row_errors(photos):
-                check.compare(self.request(self._pictures(photos, split)), self.resources(split))
+                check.compare(self.request(photos), self.resources(split))
 
     def _open(self) -> tuple[Photos, Photos]:
         """List the photos of both splits, and build the backbone."""
@@ -183,11 +182,6 @@ class SampleStream(PhotoData):
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
         return train, validation
-
-    def _pictures(self, photos: Photos, split: str) -> Pictures:
-        """Return the photos of a split, the training photos with their further views if there are any."""
-        is_viewed = self.views > 1 and split == "training"
-        return Views(photos, self.views, self.seed, self.backbone.preprocessing) if is_viewed else photos
 
     def _limit_samples(self) -> None:
         """Check that there are samples up to the limit; end a balanced stream where a class runs out."""
@@ -213,23 +207,10 @@ class SampleStream(PhotoData):
                 f"{len(validation.classes)} classes; give {len(validation.classes)} or more"
             )
 
-    def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor]]:
-        """Load all validation photos, or a sample of the requested size from the readable ones."""
-        if self.validation_size is None:
-            return photos, self._load(photos, "validation")
-        without: set[int] = set()
-        while True:
-            indices = sample_validation(photos.labels, self.validation_size, self.seed, without)
-            self._require("data.validation_size", self.validation_size, len(indices), "readable validation")
-            loaded = self._load(part := photos.subset(indices), "validation")
-            if len(loaded[1]) == self.validation_size:
-                return part, loaded
-            without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
-
     def _load(self, photos: Photos, split: str) -> tuple[Any, Tensor]:
-        """Load the inputs of the readable photos, view by view, and their labels."""
+        """Load the inputs of the readable photos and their labels."""
         with self.explain_row_errors(photos):
-            stored = find(self.request(self._pictures(photos, split)), self.resources(split))
+            stored = find(self.request(photos), self.resources(split))
         readable = self.find_readable(photos, stored, split)
         if split == "training":
             self.look_at(stored.rows)
@@ -237,7 +218,7 @@ class SampleStream(PhotoData):
         load: Any = samples_of if split == "training" else tensor_of
         inputs, labels = load(stored.rows, partial(self.inputs_in, notes=stored.notes)), torch.from_numpy(photos.labels)
         if readable is not None:
-            inputs, labels = inputs[readable.repeat(len(inputs) // len(readable))], labels[readable]
+            inputs, labels = inputs[readable], labels[readable]
         return inputs, labels
 
     @staticmethod
@@ -280,14 +261,15 @@ class SampleStream(PhotoData):
 
         The last is smaller where the batches do not divide the samples.
         """
-        part = slice(self.max_samples)
         balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
-        indices = ordered_indices(len(self.train_labels), self.active_orderings, part, self.seed, self.views, balanced)
-        batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=2)
-        return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
+        indices = ordered_indices(len(self.train_labels), self.active_orderings, self.max_samples, self.seed, balanced)
+        batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=1)
+        # The loader declares lists of samples.
+        gather: Any = self._gather
+        return DataLoader(batches, batch_size=None, collate_fn=gather)
 
-    def _gather(self, samples: Tensor, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.train_inputs[views], self.train_labels[samples], samples
+    def _gather(self, samples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.train_inputs[samples], self.train_labels[samples], samples
 
     def val_dataloader(self) -> DataLoader[ValidationSet]:
         """Return a loader of the whole validation set, which yields its chunks in every evaluation."""
@@ -311,11 +293,8 @@ class SampleStream(PhotoData):
         }
 
     def environment(self) -> dict[str, Any]:
-        """Return numbers on which no count depends: of the files left out, by reason, and of processes."""
-        return {
-            "files_left_out": self.left_out,
-            "decoding_processes": count_processors() if self.num_workers is None else self.num_workers,
-        }
+        """Return numbers on which no count depends: of the files left out, by reason."""
+        return {"files_left_out": self.left_out}
 
     def decisive(self) -> dict[str, Any]:
         """Return the stream's part of a key: all on which a trace depends besides method, place and ordering.

@@ -34,7 +34,7 @@ Performance = Literal["accuracy", "samples_to_criterion"]
 # Settings that all runs share, that all sources of a target share, and that all targets of a source share.
 EVERYWHERE = (
     *("batch_size", "evaluate_every", "inputs", "feature_precision"),
-    *("batch_norm", "dropout", "views", "precision"),
+    *("batch_norm", "dropout", "precision"),
 )
 OF_A_TARGET = ("classes", "train_size", "validation_size", "seed")
 OF_A_SOURCE = ("weights_sha256", "model_args", "preprocessing", "trainable_from")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from headstart.output.files import PARTIAL, remove_partial, replacing, write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
-from headstart.store.part_file import SUFFIX, DamagedError, Part, ReplacedError, name_of, write_part
+from headstart.store.part_file import SUFFIX, DamagedError, Part, name_of, write_part
 
 log = logging.getLogger(__name__)
 
@@ -151,10 +151,6 @@ class FeatureTable:
             except DamagedError as error:
                 self._drop(name, error)
                 return False
-            except ReplacedError:
-                # Its new file is read by the next attempt.
-                del self._parts[name]
-                return False
             self._verified.add(name)
         return True
 
@@ -212,10 +208,6 @@ class FeatureTable:
         self._is_swept = True
         for left in self.folder.glob(f"*{PARTIAL}"):
             remove_partial(left.with_suffix("").with_suffix(""))
-        for left in self.folder.glob(f"*{LOCK}"):
-            # A writer that waits for it meanwhile computes the part a second time at worst.
-            with suppress(Timeout, OSError), FileLock(left, timeout=0):
-                left.unlink()
 
     def write(self, digests: Digests, rows: NDArray[Any], notes: Mapping[str, Any], remarks: Mapping[int, str]) -> None:
         """Write a part: all of it, or nothing.

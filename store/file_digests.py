@@ -119,10 +119,8 @@ def _save(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
 @contextmanager
 def _opened(cache: Path, mode: str = "") -> Iterator[sqlite3.Connection]:
     """Open the database for one transaction."""
-    path = (cache / FILE).absolute()
-    if path.exists() and not path.is_file():
-        raise sqlite3.OperationalError("reading from a pipe would wait forever")
-    with closing(sqlite3.connect(path.as_uri() + mode, uri=True, timeout=PATIENCE_SECONDS)) as database, database:
+    address = (cache / FILE).absolute().as_uri() + mode
+    with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS)) as database, database:
         # Many rows are read under one lock.
         database.execute("BEGIN")
         yield database

@@ -23,10 +23,6 @@ class DamagedError(ValueError):
     """A part differs from what was written."""
 
 
-class ReplacedError(Exception):
-    """A part was removed, or written again, since its header was read."""
-
-
 class Part:
     """A part that was written.
 
@@ -78,8 +74,7 @@ class Part:
         """Compare the checksum of the whole file, and map the rows of that same file, whatever takes its name later.
 
         Raises:
-            DamagedError: It differs.
-            ReplacedError: Another file, or none, has its name by now.
+            DamagedError: It differs, also because another file, or none, has its name by now.
             OSError: The file cannot be read.
         """
         digest = hashlib.sha256(len(self._header).to_bytes(8, "little"))
@@ -87,7 +82,7 @@ class Part:
         try:
             with self.path.open("rb") as file:
                 if file.read(self._start) != len(self._header).to_bytes(8, "little") + self._header:
-                    raise ReplacedError
+                    raise DamagedError("its header differs")
                 while content := file.read(READ_AT_ONCE):
                     digest.update(content)
                 if digest.hexdigest() != self.sha256:
@@ -95,7 +90,7 @@ class Part:
                 start, shape = self._start + 32 * len(self.digests), tuple(self._shape)
                 self.rows = np.memmap(file, self._dtype, mode="c", offset=start, shape=shape)
         except FileNotFoundError as error:
-            raise ReplacedError from error
+            raise DamagedError("it was removed") from error
 
 
 def write_part(

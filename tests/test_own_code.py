@@ -64,8 +64,8 @@ class Scaled(FeatureStream):
         super().__init__(**kwargs)
         self.by = by
 
-    def _gather(self, samples, views):
-        inputs, labels, indices = super()._gather(samples, views)
+    def _gather(self, samples):
+        inputs, labels, indices = super()._gather(samples)
         return inputs * self.by, labels, indices
 """,
     "own_photos": """\

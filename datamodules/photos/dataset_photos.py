@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from jsonargparse.typing import OpenUnitInterval
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from headstart.datamodules.photos.folder_listing import in_order
 from headstart.datamodules.photos.photo_source import Photos, SplitSource, require_same_classes
@@ -89,51 +89,36 @@ class DatasetPhotos(Photos):
         option: The option that gives it, for messages.
 
     Raises:
-        UserError: An item is something else. One that raises an OSError of a decoder is an unreadable picture.
+        UserError: An item is something else, or cannot be read.
     """
 
     def __init__(self, dataset: Any, option: str = "name") -> None:  # noqa: ANN401 - any class with items
         self.dataset = dataset
         self.option = option
         self.contents: list[str] = []
-        # By index, the labels of pictures, and why others are unreadable.
-        labels: dict[int, int | str] = {}
-        self.unreadable: dict[int, str] = {}
+        labels: list[int | str] = []
         for index in range(len(dataset)):
-            try:
-                picture, labels[index] = self._item(index)
-                self.contents.append(_digest(picture))
-            except OSError as error:
-                # Pillow's message about an unknown format has an address in memory.
-                is_unknown = isinstance(error, UnidentifiedImageError)
-                reason = "no picture of a known format" if is_unknown else reason_of(error)
-                self.unreadable[index] = reason
-                self.contents.append(hashlib.sha256(f"unreadable: {reason}".encode()).hexdigest())
+            picture, label = self._item(index)
+            self.contents.append(_digest(picture))
+            labels.append(label)
 
-        self.classes = class_names(dataset, [*labels.values()])
-        if len({isinstance(label, str) for label in labels.values()}) > 1:
+        self.classes = class_names(dataset, labels)
+        if len({isinstance(label, str) for label in labels}) > 1:
             raise UserError(f"{option}: labels of {type(dataset).__name__} are numbers and texts; give one kind")
-        numbers = [self.classes.index(label) if isinstance(label, str) else label for label in labels.values()]
+        numbers = [self.classes.index(label) if isinstance(label, str) else label for label in labels]
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(self.classes):
             raise UserError(
                 f"{option}: labels of {type(dataset).__name__} are from {min(numbers)} to {max(numbers)}, and it has "
                 f"{len(self.classes)} classes; give labels from 0"
             )
-        # An unreadable picture is of the first class until it is left out.
-        self.labels = np.zeros(len(self.contents), np.int64)
-        self.labels[[*labels]] = numbers
-        self.names = [
-            f"item {index}" if index in self.unreadable else f"{self.classes[label]}/{index}"
-            for index, label in enumerate(self.labels)
-        ]
+        self.labels = np.array(numbers, np.int64)
+        self.names = [f"{self.classes[number]}/{index}" for index, number in enumerate(numbers)]
 
     def read(self, index: int) -> Image.Image:
         """Return one picture."""
-        if index in self.unreadable:
-            raise OSError(self.unreadable[index])
         try:
             digest = _digest(picture := self._item(index)[0])
-        except OSError:
+        except UserError:
             digest = ""
         if digest != self.contents[index]:
             raise OSError(errno.ESTALE, "its pixels have changed since they were digested; leave random transforms out")
@@ -144,14 +129,11 @@ class DatasetPhotos(Photos):
         return self.contents[index]
 
     def _item(self, index: int) -> tuple[Image.Image, int | str]:
-        """Return a picture, upright and in RGB as all photos are read, and its label; an OSError if it is broken."""
+        """Return a picture, upright and in RGB as all photos are read, and its label."""
         try:
             picture, label = self.dataset[index]
             return _picture(picture), label if isinstance(label, str) else operator.index(label)
         except OSError as error:
-            if error.errno is None:
-                raise
-            # The operating system's errors have a number, those of decoders have none.
             raise UserError(
                 f"{self.option}: item {index} of {type(self.dataset).__name__} cannot be read ({reason_of(error)})"
             ) from error

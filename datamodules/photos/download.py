@@ -29,10 +29,8 @@ class FetchedSource(SplitSource):
         download: Whether the data set is fetched where its folder is missing or empty.
 
     Attributes:
-        root: The folder that holds the data set, itself or as its `subfolder`.
+        root: The folder that holds the data set.
     """
-
-    subfolder = ""
 
     def __init__(self, root: str | None, inside: str, download: bool) -> None:
         self.inside = inside if root is None else None
@@ -48,7 +46,7 @@ class FetchedSource(SplitSource):
         if self.inside is not None and cache is not None:
             self.root = cache / self.inside
         if self.download:
-            fetch_once(self.root / self.subfolder, self.fill)
+            fetch_once(self.root, self.fill)
 
     @abstractmethod
     def fill(self, partial: Path) -> Path:
@@ -126,5 +124,5 @@ def download(url: str, path: Path, sha256: str | None, otherwise: str = "set roo
         raise UserError(f"download: {url} cannot be fetched ({reason_of(first)}); {otherwise}") from error
     except ValueError as error:
         raise UserError(
-            f"sha256: {url} holds another file than the one with {sha256}; give its own, or {otherwise}"
+            f"download: {url} holds another file than the one with the SHA-256 {sha256}; {otherwise}"
         ) from error

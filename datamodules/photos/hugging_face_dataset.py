@@ -140,7 +140,7 @@ class HuggingFaceDataset(SplitSource):
 
     def _loaded_by(self, datasets: Any) -> Any:  # noqa: ANN401 - a package without types
         if self.data_files is not None:
-            path, options = str(self.local or self.path), {"data_files": _expanded(self.data_files)}
+            path, options = str(self.local or self.path), {"data_files": self.data_files}
             builder = datasets.load_dataset_builder(path, self.subset, revision=self.revision, **options)
             loaded = datasets.load_dataset(path, self.subset, revision=self.revision, **options)
             return self._require_all_read(loaded, builder.config.data_files) if self.path == PHOTOS else loaded
@@ -235,17 +235,8 @@ def _name(path: str, folder: Path, data_files: Any) -> str:  # noqa: ANN401 - fi
         data_files = next(iter(data_files.values() if isinstance(data_files, dict) else data_files))
     if not data_files:
         return path
-    location = data_files if "://" in data_files else str(Path(data_files).expanduser().absolute())
+    location = data_files if "://" in data_files else str(Path(data_files).absolute())
     return re.sub(r"[*?\[].*", "", location).split("/")[-2]
-
-
-def _expanded(files: Any) -> Any:  # noqa: ANN401 - files in any form
-    """Return files with the user's folder in place of `~`."""
-    if isinstance(files, dict):
-        return {split: _expanded(some) for split, some in files.items()}
-    if not isinstance(files, str):
-        return [*map(_expanded, files)]
-    return files if "://" in files else str(Path(files).expanduser().absolute())
 
 
 def _type(feature: Any) -> str:  # noqa: ANN401 - of a package without types

@@ -21,7 +21,7 @@ with suppress(ImportError):
     register_heif_opener()
 
 # Part of the names of stored rows. Change it whenever `decode` returns other pixels for the same bytes.
-DECODING = "upright, 8 bits, white, range and sign as tagged"
+DECODING = "upright, 8 bits, white and range as tagged"
 # Formats that Pillow only identifies, decodes by an external program (EPS by Ghostscript), or whose signed numbers it
 # reads as unsigned.
 NOT_DECODED = {"BUFR", "EPS", "FITS", "GRIB", "HDF5", "IM", "MPEG", "WMF"}
@@ -30,9 +30,6 @@ BYTES_PER_PIXEL = 16
 # TIFF tags: bits per sample; photometric interpretation, 0 if white is 0; sample format, 2 for signed integers.
 BITS, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339
 SIGNED = 2
-# The largest signed number of eight bits.
-SIGNED_WHITE = 127
-NEGATIVE = "its pixels have negative numbers, of which none is known to be white"
 # The filter of warnings that `without_warnings` puts first.
 _NO_WARNINGS = ("ignore", None, Warning, None, 0)
 
@@ -117,10 +114,7 @@ def in_rgb(photo: Image.Image) -> Image.Image:
     is_signed = tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED
 
     if photo.mode == "L" and is_signed:
-        values = np.asarray(photo)
-        if values.max() > SIGNED_WHITE:
-            raise OSError(NEGATIVE)
-        return Image.fromarray((values * (255 / SIGNED_WHITE)).round().astype(np.uint8)).convert("RGB")
+        raise OSError("its pixels are signed numbers of 8 bits, of which none is known to be white")
     if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
         upper = (np.asarray(photo) >> (tags.get(BITS, (16,))[0] - 8)).astype(np.uint8)
         return Image.fromarray(255 - upper if white_is_zero else upper).convert("RGB")
@@ -143,7 +137,7 @@ def _upper_bits(values: NDArray[np.int32], bits: int, is_signed: bool) -> NDArra
         OSError: A number is negative, or all of them are in the lowest 256th of the range, which would be black.
     """
     if is_signed and values.min() < 0:
-        raise OSError(NEGATIVE)
+        raise OSError("its pixels have negative numbers, of which none is known to be white")
     upper = (values.view(np.uint32) >> (bits - is_signed - 8)).astype(np.uint8)
     if values.any() and not upper.any():
         raise OSError(f"its pixels are whole numbers of {bits} bits that use less than a 256th of their range")

@@ -141,16 +141,19 @@ class Pictures(ABC):
             return pack(list(pool.map(self.digest, indices)))
 
 
-class OfOthers(Pictures):
-    """Pictures that are made of others.
+class PicturePart(Pictures):
+    """Some of other pictures.
 
     Args:
-        pictures: The others.
+        pictures: The pictures to select from.
+        indices: Indices of the selected ones.
     """
 
-    def __init__(self, pictures: Pictures) -> None:
+    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
         self.pictures = pictures
         self.kind = pictures.kind
+        self.indices = indices
+        self.names = [pictures.names[index] for index in indices]
 
     @property
     def own_code(self) -> str:
@@ -161,20 +164,6 @@ class OfOthers(Pictures):
     def decoding(self) -> str:
         """Name of the function that decodes the pictures."""
         return self.pictures.decoding
-
-
-class PicturePart(OfOthers):
-    """Some of other pictures.
-
-    Args:
-        pictures: The pictures to select from.
-        indices: Indices of the selected ones.
-    """
-
-    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
-        super().__init__(pictures)
-        self.indices = indices
-        self.names = [pictures.names[index] for index in indices]
 
     def read(self, index: int) -> Image.Image:
         """Decode one of the selected pictures."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from headstart.datamodules.photos.class_folders import read_class_folders
 from headstart.datamodules.photos.download import FetchedSource, download
-from headstart.datamodules.photos.folder_listing import read_folder, require_folder
+from headstart.datamodules.photos.folder_listing import require_folder
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.output.errors import UserError
 
@@ -16,26 +16,23 @@ class PublicArchive(FetchedSource):
     """A data set in a zip archive of `train/` and `val/` or `validation/`, with a folder for each class.
 
     Args:
-        root: Folder that holds train/, or whose only subfolder does. The default is a folder in the cache.
+        root: Folder that holds train/, itself or in the archive's own folder. The default is a folder in the cache.
         download: Download the archive and unpack it into the root, if the root is missing or empty.
-        url: Address of the archive. The default is the public one.
-        sha256: SHA-256 of the archive. Another digest raises an error. By default no digest is checked.
     """
 
-    # Names of the classes, from class 0 on, and the default address of the archive.
+    # Names of the classes, from class 0; the address of the archive, and its SHA-256 where its owner states one.
     classes: ClassVar[tuple[str, ...]]
-    public_url: ClassVar[str]
+    url: ClassVar[str]
+    sha256: ClassVar[str | None] = None
 
-    def __init__(
-        self, root: str | None = None, download: bool = False, url: str | None = None, sha256: str | None = None
-    ) -> None:
-        super().__init__(root, f"datasets/{Path(self.public_url).stem}", download)
-        self.url = url or self.public_url
-        self.sha256 = sha256
+    def __init__(self, root: str | None = None, download: bool = False) -> None:
+        super().__init__(root, f"datasets/{Path(self.url).stem}", download)
 
     def splits(self) -> tuple[Photos, Photos]:
         """List the photos of both splits."""
-        return read_class_folders(_find_base(self.root), self.classes)
+        require_folder(self.root, "give the folder that holds the photos, or fetch them with download=true")
+        inside = self.root / Path(self.url).stem
+        return read_class_folders(inside if inside.is_dir() else self.root, self.classes)
 
     def fill(self, partial: Path) -> Path:
         """Download the archive and unpack it."""
@@ -47,7 +44,7 @@ class PublicArchive(FetchedSource):
                 file.extractall(unpacked)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             raise UserError(
-                f"url: {self.url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
+                f"download: {self.url} is not an intact zip archive ({error}); try again, or set root to a local copy"
             ) from error
         return unpacked
 
@@ -57,7 +54,9 @@ class AntsAndBees(PublicArchive):
 
     name = "ants_and_bees"
     classes = ("ants", "bees")
-    public_url = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
+    url = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
+    # As the tutorials of PyTorch state it.
+    sha256 = "fbc41b31d544714d18dd1230b1e2b455e1557766e13e67f9f5a7a23af7c02209"
 
 
 class CatsAndDogs(PublicArchive):
@@ -65,18 +64,4 @@ class CatsAndDogs(PublicArchive):
 
     name = "cats_and_dogs"
     classes = ("cats", "dogs")
-    public_url = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
-
-
-def _find_base(root: Path) -> Path:
-    """Return the root if it holds train/, else its only subfolder that does; raise a UserError without exactly one."""
-    require_folder(root, "give the folder that holds the photos, or fetch them with download=true")
-    if (root / "train").is_dir():
-        return root
-    bases = [root / name for name in read_folder(root).folders if (root / name / "train").is_dir()]
-    if len(bases) != 1:
-        raise UserError(
-            f"root: {root} must hold train/, itself or in one of its folders, of which "
-            f"{len(bases)} do; download=true fills a missing or empty folder only"
-        )
-    return bases[0]
+    url = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"

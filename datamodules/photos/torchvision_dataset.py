@@ -37,8 +37,6 @@ SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
     # Unlike the others, it downloads by default.
     "SEMEION": ({"download": False}, None),
 }
-# Data sets that torchvision cannot download.
-BY_HAND = ("ImageNet",)
 # Attributes with files and labels, in two lists or one; iterating over a data set would decode every photo.
 FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
 
@@ -52,9 +50,6 @@ class TorchvisionSource(FetchedSource):
         root: Folder that torchvision's class has as its root; by default that in the cache folder.
         download: Whether the data set is fetched where its folder is missing or empty.
     """
-
-    # Whether one download fetches all splits.
-    in_one_archive = False
 
     def __init__(self, kind: str, inside: str, root: str | None, download: bool) -> None:
         super().__init__(root, inside, download)
@@ -76,24 +71,24 @@ class TorchvisionSource(FetchedSource):
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""
         try:
-            for arguments in self.arguments()[: 1 if self.in_one_archive else 2]:
+            for arguments in self.arguments():
                 if arguments is not None:
                     self._open(partial, {**arguments, "download": True})
-        except (OSError, HTTPException, RuntimeError) as error:
+        # A class that downloads nothing, ImageNet, takes no such argument.
+        except (OSError, HTTPException, RuntimeError, TypeError) as error:
             raise UserError(
                 f"download: torchvision cannot fetch {self.kind} ({reason_of(error)}); "
                 "set root to a folder that holds a local copy"
             ) from error
-        return partial / self.subfolder
+        return partial
 
     def _read(self, arguments: Arguments) -> Photos:
-        folder = self.root / self.subfolder
-        require_folder(folder, f"give the folder that holds torchvision's {self.kind}, or fetch it with download=true")
+        require_folder(self.root, f"give the folder that has torchvision's {self.kind}, or fetch it with download=true")
         try:
             return self.convert(self._open(self.root, arguments))
         except (OSError, RuntimeError, ValueError) as error:
             raise UserError(
-                f"root: torchvision finds no complete {self.kind} in {folder} ({reason_of(error)}); "
+                f"root: torchvision finds no complete {self.kind} in {self.root} ({reason_of(error)}); "
                 "download=true fills a missing or empty folder only"
             ) from error
 
@@ -143,15 +138,6 @@ class TorchvisionDataset(TorchvisionSource):
             raise UserError(f"validation_fraction: torchvision's {self.name} has a split of its own; leave it out")
         return train, validation
 
-    def fill(self, partial: Path) -> Path:
-        """Download the data set with torchvision."""
-        if self.name in BY_HAND:
-            raise UserError(
-                f"download: torchvision does not download {self.name}; put its archives, as torchvision's "
-                "documentation names them, into root"
-            )
-        return super().fill(partial)
-
     def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
         """List the files of a data set, or read its pictures where it is not made of files."""
         return _list_files(dataset, self.root) or DatasetPhotos(dataset)
@@ -162,15 +148,13 @@ class OxfordPets(TorchvisionSource):
 
     Args:
         root: Folder that holds torchvision's oxford-iiit-pet/. The default is a folder in the cache.
-        download: Fetch the data set with torchvision, if it is missing.
+        download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 
     name = "oxford_pets"
-    subfolder = "oxford-iiit-pet"
-    in_one_archive = True
 
     def __init__(self, root: str | None = None, download: bool = False) -> None:
-        super().__init__("OxfordIIITPet", "datasets", root, download)
+        super().__init__("OxfordIIITPet", "datasets/torchvision/OxfordIIITPet", root, download)
 
     def arguments(self) -> tuple[Arguments, Arguments]:
         """Return the arguments of torchvision's class for both splits."""
@@ -182,7 +166,7 @@ class OxfordPets(TorchvisionSource):
         missing = [path.name for path in dataset._images if not path.is_file()]
         if missing:
             raise FileNotFoundError(f"{len(missing)} photos are missing, {missing[0]} first")
-        folder = self.root / self.subfolder
+        folder = self.root / "oxford-iiit-pet"
         names = [path.relative_to(folder).as_posix() for path in dataset._images]
         return PhotoFiles(folder, names, dataset._bin_labels, dataset.bin_classes)
 

@@ -25,7 +25,7 @@ DATA_SET = ("dataset", "train_photos_sha256")
 # Keys of the protocol that a user chooses besides data set and backbone.
 CHOICES = (
     *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "order", "inputs"),
-    *("trainable_from", "batch_norm", "dropout", "views", "precision", "feature_precision", "trainer_precision"),
+    *("trainable_from", "batch_norm", "dropout", "precision", "feature_precision", "trainer_precision"),
     *("tensor_float_32", "device", "threads", "torch", "torchvision", "pillow"),
 )
 # The mark of methods whose hyperparameters were chosen on the setting's own validation photos.

@@ -159,7 +159,6 @@ SOURCES: dict[str, tuple[dict[str, Any], str]] = {
     "MapFolders": ({"root": "nowhere", "classes": "[road, car]"}, "root"),
     "OwnDataset": ({"dataset": "torchvision.datasets.ImageFolder", "arguments": "{root: nowhere}"}, "arguments"),
     "TorchvisionDataset": ({"name": "Nothing"}, "name"),
-    "TorchvisionSegmentation": ({"name": "VOCSegmentation", "root": "nowhere"}, "root"),
 }
 
 

@@ -32,7 +32,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mistakes: list[tuple[list[str], Any, str]] = [
         ([], "mobilenet_v2", "photos: there are none in"),
         (["absent.png"], embedded, "absent.png cannot be read"),
-        ([__file__], embedded, "test_embedding.py cannot be decoded (no picture of a known format)"),
+        ([__file__], embedded, "test_embedding.py' cannot be decoded: no picture of a known format"),
         (["absent.png"], {"wieghts": "embedded"}, "backbone.wieghts: there is no such option (closest"),
         (["absent.png"], {"name": "resnet18", **embedded}, "backbone.name: 'resnet18' given, but the weights are"),
     ]

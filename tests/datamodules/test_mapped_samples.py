@@ -72,7 +72,7 @@ def both(set_up: SetUp, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ("kind", "options"),
     [
         (FeatureStream, {}),
-        (PhotoStream, {"views": 3}),
+        (PhotoStream, {}),
         (PhotoStream, {"trainable_from": "features.14"}),
     ],
 )

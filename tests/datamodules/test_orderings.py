@@ -5,11 +5,9 @@ import pytest
 
 from headstart.datamodules.orderings import (
     balanced_ordering,
-    ordered_indices,
     sample_ordering,
     sample_selection,
     sample_validation,
-    sample_views,
 )
 from headstart.output.errors import UserError
 
@@ -48,16 +46,6 @@ def test_classes_of_a_block_come_in_any_order() -> None:
     assert not np.array_equal(blocks, labels[balanced_ordering(labels, 0, 1)].reshape(-1, 3))
 
 
-@pytest.mark.parametrize("views", [1, 3])
-def test_fed_samples_are_a_part_of_the_chosen_order(views: int) -> None:
-    labels = np.arange(40) % 4
-    samples, seen = ordered_indices(40, [2, 5], slice(8, 20), 3, views, labels)
-    for row, ordering in enumerate((2, 5)):
-        assert samples[row].tolist() == balanced_ordering(labels, ordering, 3)[8:20].tolist()
-    assert (seen % 40).tolist() == samples.tolist()
-    assert ordered_indices(40, [2], slice(8, 20), 3, 1)[0, 0].tolist() == sample_ordering(40, 2, 3)[8:20].tolist()
-
-
 def test_validation_part_is_drawn_by_the_seed_alone() -> None:
     labels = np.arange(100) % 3
     drawn = sample_validation(labels, 30, seed=0)
@@ -78,16 +66,6 @@ def test_validation_part_has_its_share_of_every_class(counts: list[int]) -> None
         # One of each may take from the shares of the others.
         share = size * np.array(counts) / len(labels)
         assert np.abs(drawn - share).max() < 1 + (share < 1).sum()
-
-
-def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
-    labels = np.arange(60) % 2
-    before = set(sample_validation(labels, 20, seed=0).tolist())
-    bad = sorted(before)[:5]
-    after = set(sample_validation(labels, 20, seed=0, without=bad).tolist())
-    assert before - set(bad) < after
-    assert len(after) == 20
-    assert np.bincount(labels[sorted(after)]).tolist() == [10, 10]
 
 
 def test_photos_of_equal_content_are_selected_together() -> None:
@@ -114,9 +92,3 @@ def test_a_photo_of_two_classes_is_on_one_side() -> None:
     ):
         with pytest.raises(UserError, match=f"data.selection_share: {share} given, which selects {count}"):
             sample_selection(of, contents, share, 0)
-
-
-def test_views_are_sampled_evenly_and_by_themselves() -> None:
-    sampled = [sample_views(3000, ordering, seed, 4) for ordering, seed in ((0, 0), (1, 0), (0, 1))]
-    assert all(np.abs(np.bincount(views, minlength=4) - 750).max() < 100 for views in sampled)
-    assert len({views.tobytes() for views in (*sampled, sample_ordering(3000, 0, 0) % 4)}) == 4

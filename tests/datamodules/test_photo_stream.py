@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.datamodules.orderings import sample_ordering, sample_views
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
@@ -90,7 +89,7 @@ def test_untrainable_networks_are_reported_before_photos_are_decoded(
 @pytest.mark.slow
 def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
     ways: list[dict[str, Any]] = [{}, {"batch_norm": "trained"}, {"dropout": True}, {"precision": "bfloat16"}]
-    ways += [{"views": 2}, {"trainable_from": "features.14"}]
+    ways += [{"trainable_from": "features.14"}]
     streams = [set_up(PhotoStream, **{"batch_size": 4, "precision": "float32", **way}) for way in ways]
     assert len({json.dumps(stream.decisive(), sort_keys=True) for stream in streams}) == len(ways)
     for stream, way in zip(streams, ways, strict=True):
@@ -109,29 +108,3 @@ def test_an_evaluation_takes_as_many_activations_as_memory_is_there_for_photos(s
     # 64 maps of 112 x 112, and 512 of 7 x 7; more than 32 gain nothing.
     for boundary, chunk in (("all", 4), ("layer1.1", 16), ("layer4.1", 32)):
         assert set_up(PhotoStream, backbone=large, trainable_from=boundary, max_samples=1).validation_chunk == chunk
-
-
-@pytest.mark.parametrize("boundary", ["all", "features.14"])
-def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: str) -> None:
-    options: dict[str, Any] = {"trainable_from": boundary, "precision": "float32", "first_ordering": 2, "batch_size": 3}
-    plain, stream = set_up(PhotoStream, **options), set_up(PhotoStream, views=4, **options)
-    assert stream.train_inputs.shape == (4 * 24, *plain.train_inputs.shape[1:])
-    assert torch.equal(stream.train_inputs[:24], plain.train_inputs)
-    assert len({each.numpy().tobytes() for each in stream.train_inputs}) == 4 * 24
-    assert torch.equal(stream.validation_inputs, plain.validation_inputs)
-    # Photos are counted.
-    assert stream.decisive() == {**plain.decisive(), "views": 4}
-    order, views = sample_ordering(24, 2, 0)[:20], sample_views(24, 2, 0, 4)[:20]
-    assert set(views) == {0, 1, 2, 3}
-    fed = [torch.cat(parts, 1)[0] for parts in zip(*stream.train_dataloader(), strict=True)]
-    assert torch.equal(fed[0], stream.train_inputs[order + 24 * views])
-    assert torch.equal(fed[1], plain.train_labels[order])
-    assert fed[2].tolist() == order.tolist()
-    other = set_up(PhotoStream, views=4, seed=1, **options).train_inputs
-    assert not any(torch.equal(one, another) for one, another in zip(stream.train_inputs[24:], other[24:], strict=True))
-
-    # No view of an unreadable photo is fed.
-    (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"damaged")
-    stream = set_up(PhotoStream, views=4, on_bad_image="skip", **options)
-    assert list(stream.unreadable) == ["train/dark/3.jpg"]
-    assert len(stream.train_inputs) == 4 * len(stream.train_labels) == 4 * 23

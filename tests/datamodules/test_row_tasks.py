@@ -6,17 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from headstart.datamodules import row_tasks
+from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_request import ComputeSettings, RowRequest
 from headstart.datamodules.row_tasks import _cut_runs, compute_run
 from headstart.datamodules.rows import find
+from headstart.datamodules.sample_stream import SampleStream
 from headstart.engines.options import EngineOptions
 from headstart.output.errors import UserError
 from headstart.store.feature_table import pack
@@ -67,6 +72,23 @@ def test_a_task_stores_rows_or_returns_them(photos: Photos, tmp_path: Path) -> N
     assert np.array_equal(part.rows, alone.rows)
     with pytest.raises(UserError, match=r"^ray: this machine has other versions of torch"):
         compute_run(replace(received, cache=None, key={**received.key, "torch": "0.1"}))
+
+
+def test_a_stream_leaves_its_missing_rows_to_workers(
+    set_up: Callable[..., SampleStream], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[int] = []
+
+    def compute(requests: Mapping[str, RowRequest], resources: ComputeSettings) -> dict[str, int]:
+        [(name, request)] = requests.items()
+        computed.extend(compute_run(run) for run in _cut_runs(request, resources))  # type: ignore[misc]
+        return {name: computed[-1]}
+
+    monkeypatch.setattr(row_tasks, "compute_elsewhere", compute)
+    alone, workers = (set_up(FeatureStream, cache_dir=str(tmp_path / f"{count}"), workers=count) for count in (None, 2))
+    assert computed == [24, 12]
+    assert torch.equal(workers.train_inputs, alone.train_inputs)
+    assert torch.equal(workers.validation_inputs, alone.validation_inputs)
 
 
 @pytest.mark.slow

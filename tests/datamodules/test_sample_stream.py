@@ -71,13 +71,18 @@ def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
     assert start.heads()[0].abs().max() <= 1280**-0.5
 
 
-def test_validation_part(set_up: SetUp) -> None:
+def test_validation_part(set_up: SetUp, photo_folder: Path) -> None:
     whole = set_up(FeatureStream, orderings=1, seed=3)
     part = set_up(FeatureStream, orderings=1, seed=3, validation_size=7)
     indices = sample_validation(whole.validation_labels.numpy(), 7, seed=3)
     assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
     assert torch.equal(part.validation_labels, whole.validation_labels[indices])
     assert [stream.decisive()["validation_size"] for stream in (part, whole)] == [7, 12]
+    # Unreadable photos leave it smaller.
+    (photo_folder / "validation" / f"dark/{indices[0]}.jpg").write_bytes(b"damaged")
+    smaller = set_up(FeatureStream, orderings=1, seed=3, validation_size=7, on_bad_image="skip")
+    assert torch.equal(smaller.validation_inputs, part.validation_inputs[1:])
+    assert smaller.decisive()["validation_size"] == 6
 
 
 def test_samples_are_moved_to_the_device_once_where_they_fit(

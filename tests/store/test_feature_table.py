@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from headstart.output.files import replacing
 from headstart.store.feature_table import ABOUT, Computed, Digests, FeatureTable, StoreError, in_hexadecimal, pack
-from headstart.store.part_file import Part, name_of
+from headstart.store.part_file import name_of
 
 KEY = {"network": None, "size": (3, 4)}
 NOTES = {"weights": "0" * 64}
@@ -79,25 +78,6 @@ def test_a_part_that_is_written_again_or_removed_stays_what_was_verified(table: 
         assert np.array_equal(np.asarray(result.rows), rows_of(digests))
         assert not result.remarks
     assert len(reader.find(digests).missing) == 20
-
-
-def test_a_part_that_is_written_again_before_it_is_verified_is_read_anew(
-    table: FeatureTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    digests, reader, verify = ALL[:20], FeatureTable(tmp_path, KEY), Part.verify
-    path = write(table, digests)
-
-    def replaced(part: Part) -> None:
-        monkeypatch.setattr(Part, "verify", verify)
-        write(table, digests, {3: "broken " * 200})
-        verify(part)
-
-    monkeypatch.setattr(Part, "verify", replaced)
-    result = reader.find(digests).gather(0)
-    assert np.array_equal(np.asarray(result.rows), rows_of(digests))
-    assert list(result.remarks) == [3]
-    assert path.exists()
-    assert not caplog.records
 
 
 def test_parts_are_plain_safetensors(table: FeatureTable) -> None:
@@ -190,13 +170,15 @@ def test_the_next_writer_removes_what_killed_ones_left(table: FeatureTable, tmp_
     left = sorted(path.suffix for path in table.folder.iterdir())
     assert left == [".json", ".lock", ".partial", ".safetensors"]
 
-    # What another process holds stays.
-    (held := table.folder / f"{'9' * 9}.lock").touch()
-    with FileLock(held), replacing(table.folder / "part-written.safetensors") as written:
+    # What another process writes stays, and the lock until its part is written.
+    with replacing(table.folder / "part-written.safetensors") as written:
         write(FeatureTable(tmp_path, KEY), ALL[3:6])
         suffixes = sorted(path.suffix for path in table.folder.iterdir())
         assert suffixes == [".json", ".lock", ".partial", ".safetensors", ".safetensors"]
         assert written.exists()
+    zero = pack([f"{0:064x}"])
+    assert FeatureTable(tmp_path, KEY).compute_once(zero, lambda: (rows_of(zero), NOTES, {})) == 1
+    assert not list(table.folder.glob("*.lock"))
 
 
 def test_a_table_that_can_only_be_read(table: FeatureTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,23 +9,13 @@ from safetensors.torch import load_file
 from torchvision.models import mobilenet_v2
 
 from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
-from headstart.datamodules.drawings.drawn_pets import draw_pet
 from headstart.modules.networks.backbone_spec import EMBEDDED_PREPROCESSING
 from headstart.modules.networks.backbone_spec import EMBEDDED_WEIGHTS as WEIGHTS
 from headstart.modules.networks.normalization import Normalization
 
-FURRY = {"cat", "dog", "fox", "wolf", "lion", "tiger", "bear", "rabbit", "hare", "mouse", "horse", "cow", "sheep"}
-
 
 def _pixels(label: int, index: int, seed: int = 0, size: int = 64) -> NDArray[np.uint8]:
     return np.asarray(draw_object(label, index, seed, size))
-
-
-def test_source_task_has_many_distinct_classes_and_no_furry_animal() -> None:
-    assert len(set(SOURCE_CLASSES)) == len(SOURCE_CLASSES) == 60
-    words = {word.lower() for name in SOURCE_CLASSES for word in name.split()}
-    assert not words & FURRY
-    assert not any("cat" in word or "dog" in word for word in words)
 
 
 def test_every_class_draws_reproducibly_and_variedly() -> None:
@@ -34,12 +24,6 @@ def test_every_class_draws_reproducibly_and_variedly() -> None:
         assert first.shape == (64, 64, 3)
         np.testing.assert_array_equal(_pixels(label, 0), first)
         assert len({_pixels(label, index, seed).tobytes() for index in (0, 1) for seed in (0, 1)}) == 4, name
-
-
-def test_source_and_target_share_no_random_stream() -> None:
-    for label in (0, 1):
-        corners = [np.asarray(draw(label, 4))[:2, :2].tobytes() for draw in (draw_pet, draw_object)]
-        assert corners[0] != corners[1]
 
 
 def test_committed_weights_reach_the_documented_source_accuracy() -> None:

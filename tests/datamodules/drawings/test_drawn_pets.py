@@ -1,9 +1,6 @@
 """Behaviour of the embedded default's target task."""
 
-import random
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -26,18 +23,6 @@ def test_label_index_and_seed_each_select_another_picture() -> None:
     pictures = {_pixels(label, index, seed).tobytes() for label in (0, 1) for index in range(20) for seed in (0, 1)}
     assert len(pictures) == 80
     assert draw_pet(1, 0, size=96).size == (96, 96)
-
-
-def test_global_random_state_is_neither_used_nor_changed() -> None:
-    def global_states() -> tuple[object, ...]:
-        return random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
-
-    before, picture = global_states(), _pixels(0, 11)
-    assert global_states() == before
-    random.seed(1)
-    np.random.seed(1)
-    torch.manual_seed(1)
-    np.testing.assert_array_equal(_pixels(0, 11), picture)
 
 
 def test_mean_colours_and_thumbnails_do_not_tell_the_class() -> None:

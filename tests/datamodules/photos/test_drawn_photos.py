@@ -43,6 +43,7 @@ def test_harder_drawings_are_other_ones_by_the_same_names() -> None:
         assert usual.names == hard.names
         assert set(usual.digests()).isdisjoint(hard.digests())
         assert hard.read(3).tobytes() == draw_pet(1, 3, difficulty=canvas.Difficulty(**{part: 6.0})).tobytes()
+        assert sum(usual.read(i).tobytes() != hard.read(i).tobytes() for i in range(8)) >= 6
     assert DrawnPets().name == DrawnPets(occlusion=1.0).name == "drawn_pets"
     assert DrawnPets(occlusion=6, pose=0.5).name == "drawn_pets, occlusion 6, pose 0.5"
 

@@ -1,4 +1,4 @@
-"""Photos with label maps, in folders and in the layouts of torchvision's data sets, all written here."""
+"""Photos with label maps in folders, written here."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.datamodules import MapFolders, TorchvisionSegmentation
+from headstart.datamodules import MapFolders
 from headstart.datamodules.photos.photo_source import Photos, require_classes
 from headstart.datamodules.row_request import ComputeSettings
 from headstart.datamodules.rows import label_maps
@@ -29,8 +29,8 @@ def photo(seed: int) -> NDArray[np.uint8]:
     return np.random.default_rng(seed).integers(256, size=(9, 12, 3), dtype=np.uint8)
 
 
-def labels(seed: int, values: int = 3) -> NDArray[np.uint8]:
-    return np.random.default_rng((seed, 1)).integers(values, size=(9, 12), dtype=np.uint8)
+def labels(seed: int) -> NDArray[np.uint8]:
+    return np.random.default_rng((seed, 1)).integers(3, size=(9, 12), dtype=np.uint8)
 
 
 @pytest.fixture
@@ -97,26 +97,8 @@ def test_mistakes_in_folders(folder: Path, tmp_path: Path) -> None:
     refusal(MapFolders(str(folder), ["ground"]).train, start="classes: ground given; two or more are needed")
     message = refusal(lambda: require_classes(source.train(), "training"))
     assert "have a class for every pixel, but the command needs one per photo" in message
-    start = "root: torchvision finds no complete VOCSegmentation"
-    refusal(TorchvisionSegmentation("VOCSegmentation", str(tmp_path)).train, start=start)
     (folder / "train" / "masks" / "0.png").unlink()
     assert "it has 5 files, of which 1 are without a partner: 0" in refusal(source.train, start="root: ")
     (folder / "val").rename(folder / "test")
     (folder / "train" / "masks" / "0.png").write_bytes(b"")
     assert "must hold validation or val; it holds test/, train/" in refusal(source.validation, start="root: ")
-
-
-def test_pascal_voc(tmp_path: Path) -> None:
-    base = tmp_path / "VOCdevkit" / "VOC2012"
-    for split, names in (("train", ["a", "b"]), ("val", ["c"])):
-        lists = base / "ImageSets" / "Segmentation"
-        lists.mkdir(parents=True, exist_ok=True)
-        (lists / f"{split}.txt").write_text("\n".join(names) + "\n")
-        for name in names:
-            write(base / "JPEGImages" / f"{name}.jpg", photo(0))
-            write(base / "SegmentationClass" / f"{name}.png", labels(0, 21), palette=True)
-    source = TorchvisionSegmentation("VOCSegmentation", str(tmp_path))
-    assert [len(source.train()), len(source.validation())] == [2, 1]
-    classes = source.train().classes
-    assert (classes[0], classes[15], len(classes)) == ("background", "person", 21)
-    np.testing.assert_array_equal(read(source.validation())[0][..., 2], labels(0, 21))

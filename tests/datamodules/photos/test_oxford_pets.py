@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from torchvision.datasets import OxfordIIITPet
 
-from headstart.datamodules import OxfordPets, TorchvisionSegmentation
+from headstart.datamodules import OxfordPets
 from headstart.tests.material.photo_folders import refusal
 
 SPLITS = {
@@ -18,7 +17,7 @@ SPLITS = {
 
 def lay_out(folder: Path) -> None:
     (folder / "images").mkdir(parents=True)
-    (folder / "annotations" / "trimaps").mkdir(parents=True)
+    (folder / "annotations").mkdir()
     for split, photos in SPLITS.items():
         lines = [" ".join(map(str, photo)) for photo in photos]
         (folder / "annotations" / f"{split}.txt").write_text("\n".join(lines) + "\n")
@@ -29,37 +28,26 @@ def lay_out(folder: Path) -> None:
 def test_listing_is_torchvision_s_and_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The default root.
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path))
-    lay_out(tmp_path / "datasets" / "oxford-iiit-pet")
+    root = tmp_path / "datasets" / "torchvision" / "OxfordIIITPet"
+    lay_out(root / "oxford-iiit-pet")
     source = OxfordPets()
     train, validation = source.train(), source.validation()
     assert train.classes == validation.classes == ("Cat", "Dog")
     assert list(train.names) == [f"images/{photo[0]}.jpg" for photo in SPLITS["trainval"]]
     assert (train.labels.tolist(), validation.labels.tolist()) == ([0, 1, 0], [1, 0])
-    dataset = OxfordIIITPet(tmp_path / "datasets", split="trainval", target_types="binary-category")
+    dataset = OxfordIIITPet(root, split="trainval", target_types="binary-category")
     for index, (photo, label) in enumerate(dataset[i] for i in range(len(dataset))):
         assert (label, photo.tobytes()) == (train.labels[index], train.read(index).tobytes())
-    for path in (tmp_path / "datasets" / "oxford-iiit-pet" / "images").iterdir():
+    for path in (root / "oxford-iiit-pet" / "images").iterdir():
         path.write_bytes(b"")
     assert len(OxfordPets().train()) == 3
 
 
 def test_missing_or_incomplete(tmp_path: Path) -> None:
+    refusal(OxfordPets(str(tmp_path / "none")).train, start="root: there is no folder ")
     source = OxfordPets(str(tmp_path))
     source.prepare()
-    assert "download=true" in refusal(source.train, start="root: there is no folder ")
+    assert "download=true" in refusal(source.train, start="root: torchvision finds no complete OxfordIIITPet in ")
     lay_out(tmp_path / "oxford-iiit-pet")
     (tmp_path / "oxford-iiit-pet" / "images" / "Bengal_2.jpg").unlink()
     assert "download=true" in refusal(source.train, start="root: torchvision finds no complete OxfordIIITPet in ")
-
-
-def test_trimaps(tmp_path: Path) -> None:
-    lay_out(tmp_path / "oxford-iiit-pet")
-    trimap = np.random.default_rng(0).integers(1, 4, size=(9, 12), dtype=np.uint8)
-    for split in SPLITS.values():
-        for photo in split:
-            Image.fromarray(trimap).save(tmp_path / "oxford-iiit-pet/annotations/trimaps" / f"{photo[0]}.png")
-    train = TorchvisionSegmentation("OxfordIIITPet", str(tmp_path)).train()
-    assert train.classes == ("background", "pet")
-    assert train.maps is not None
-    labels = np.asarray(train.maps.read(0))[..., 0]
-    np.testing.assert_array_equal(labels, np.select([trimap == 1, trimap == 2], [1, 0], 255))

@@ -25,7 +25,7 @@ def test_layout(tmp_path: Path, top: str) -> None:
 
 def test_unusable_folders(tmp_path: Path) -> None:
     mistakes = {
-        "of which 2 do": ["a/train/cats/cat.0.jpg", "b/train/cats/cat.0.jpg"],
+        "it holds a/": ["a/train/cats/cat.0.jpg"],
         "those with photos are birds, cats, dogs": [*TRAIN, *VALIDATION, "train/birds/bird.0.jpg"],
     }
     for number, (reason, names) in enumerate(mistakes.items()):
