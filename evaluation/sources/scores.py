@@ -32,7 +32,6 @@ class Score:
         reason: Why there is no score; empty where there is one.
         left_out: The score with each part of the photos left out, in the order of parts. Empty if it was not computed,
             or cannot be for one of them.
-        left_out_seconds: Time of these computations, with the shared statistics that they were the first to need.
         uncertain: Why there is no interval; empty where there is one, and where none was requested.
         terms: Values from which the score follows, together with those of the other sources; empty where it does not.
         left_out_terms: The same with each part of the photos left out.
@@ -44,7 +43,6 @@ class Score:
     seconds: float
     reason: str = ""
     left_out: tuple[float, ...] = ()
-    left_out_seconds: float = 0.0
     uncertain: str = ""
     terms: tuple[float, ...] = ()
     left_out_terms: tuple[tuple[float, ...], ...] = ()
@@ -106,7 +104,6 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
 
 def _with_left_out(score: Score, without: list[Score]) -> Score:
     """Add the scores without each part to a score, or none of them where one is missing."""
-    score = replace(score, left_out_seconds=sum(other.seconds for other in without))
     for part, other in enumerate(without, 1):
         if other.reason:
             return replace(score, uncertain=f"without part {part} of the photos: {other.reason}")

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -131,7 +131,6 @@ def transferability(
             compare_sources(used_metrics, {source: scores[name, source] for source in networks}),
             {source: value for (source, of), value in performed.values.items() if of == name},
             target,
-            {source: features[name, source].seconds for source in networks},
             warnings={source: warning for (source, of), warning in performed.warnings.items() if of == name},
         )
         for name, target in datasets.items()
@@ -154,7 +153,7 @@ def transferability(
     }
 
     table = SOURCE_COLUMNS, [row for result in ranked for row in result.rows(target=result.target.name)]
-    results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
+    results.write(document, {"scores": table}, {REPORT: source_report(ranked)})
 
     print_source_ranking(ranked)
     results.print_written()
@@ -172,12 +171,11 @@ def _extract(
 
     features: dict[tuple[str, str], SourceFeatures] = {}
     for pair, job in jobs.items():
-        start, target = time.perf_counter(), targets[pair[0]]
+        target = targets[pair[0]]
         if target.photos.maps is None:
-            result = source_features(job, target, stored.get(titles[pair]))
+            features[pair] = source_features(job, target, stored.get(titles[pair]))
         else:
-            result = pixel_features(job, target, pixels, seed)
-        features[pair] = replace(result, seconds=time.perf_counter() - start)
+            features[pair] = pixel_features(job, target, pixels, seed)
     return features
 
 
