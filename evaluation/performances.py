@@ -26,7 +26,7 @@ def performances(
     """Tabulate the accuracies of source models on targets, from finished runs of fine-tuning (task target_accuracy).
 
     Writes and prints a table of source, target, performance and warning. It is for the option `performances` of
-    transferability and target-selection, and a table for audit. Runs of the same source and target with different
+    transferability, and a table for audit. Runs of the same source and target with different
     orderings are joined; the performance is the mean over orderings.
 
     The name of a source is its entry in the registry if the run has one, else that of its weights. This is a file
