@@ -124,12 +124,3 @@ def test_mistakes_are_one_line(
             wrong.append((message, line))
     assert not wrong, wrong
     assert not Path("out").exists()
-
-
-def test_an_audit_of_other_metrics_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = write_table(tmp_path / "table.csv", rising_table({"gbc": [1, 2, 4, 3], "own": [1, 2, 3, 4]}))
-    output = tmp_path / "out"
-    run(table, output)
-    line = error_line(capsys, partial(run, table, output, "--metrics=[gbc]"), code=1)
-    assert "holds results of another configuration (metrics); " in line
-    assert list(run(table, output, "--metrics=[gbc]", "--overwrite")["rankers"]) == ["mean_rank", "gbc"]
