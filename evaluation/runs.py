@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from glob import glob, has_magic
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, is_open, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
 from headstart.output.errors import UserError, other_schema, reason_of
-from headstart.output.shipped_files import load_yaml
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import read_file_of, read_sealed
 
@@ -33,25 +31,17 @@ class Run:
         document: The content of `results.json`.
         curves: Its traces.
         protocol: The protocol in the document, with the order of its stream.
-        config: Its configuration; empty for a ledger.
     """
 
     folder: Path
     document: dict[str, Any]
     curves: Curves
     protocol: dict[str, Any]
-    config: dict[str, Any]
 
     def describe(self, method: str) -> dict[str, Any]:
         """Return the key of a method."""
         method_key: dict[str, Any] = self.document["methods"][method]["key"]
         return method_key
-
-    def options(self, method: str) -> dict[str, Any]:
-        """Return the options of a method in the configuration."""
-        model = self.config["model"]
-        options: dict[str, Any] = model["baseline"] if method == BASELINE else model["methods"][method]
-        return options
 
     @property
     def is_ledger(self) -> bool:
@@ -73,28 +63,9 @@ class Run:
         return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
 
 
-def find_folders(patterns: str | Sequence[str]) -> list[Path]:
-    """Return the folders that patterns of the shell match, those of each pattern sorted, without duplicates.
-
-    Files are ignored; for a pattern with a wildcard, folders without any file of a run are ignored, too.
-
-    Raises:
-        UserError: A pattern matches nothing.
-    """
-    folders: dict[Path, None] = {}
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = [path for path in map(Path, sorted(glob(pattern))) if path.is_dir()]  # noqa: PTH207 - Path.glob takes no absolute pattern
-        if has_magic(pattern):
-            matches = [path for path in matches if any((path / name).is_file() for name in FILES)]
-        if not matches:
-            raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that headstart train wrote")
-        folders |= dict.fromkeys(matches)
-    return list(folders)
-
-
 def is_run(folder: Path, names: Collection[str]) -> bool:
     """Return whether a folder of these names is that of a run: it has traces, or its results name their file."""
-    results, traces = FILES[:2]
+    results, traces, _ = FILES
     is_named = results in names and (folder / results).is_file()
     return traces in names or (is_named and f'"{traces}"'.encode() in (folder / results).read_bytes())
 
@@ -114,9 +85,10 @@ def read_run(folder: Path) -> Run:
         document = read_sealed(folder / "results.json")
         if document.get("schema") != COMPARISON_SCHEMA:
             raise other_schema(f"runs: results.json in {str(folder)!r}", document.get("schema"), COMPARISON_SCHEMA)
-        config = load_yaml(read_file_of(document, folder / "config.yaml"))
+        # Pages show the configuration, which must be that of the run.
+        read_file_of(document, folder / "config.yaml")
         curves = Curves.load(BytesIO(read_file_of(document, folder / "curves.npz")))
-        return Run(folder, document, curves, document["protocol"], config)
+        return Run(folder, document, curves, document["protocol"])
     except UserError:
         raise
     # What is as it was written has all that is looked up.

@@ -79,7 +79,7 @@ def read_stream(
     protocol |= {**_without_description(stream), **stream.get(DESCRIPTION, {}), "stream_sha256": digest}
     damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
     document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
-    return Run(ledger.folder, document, curves, protocol, config={})
+    return Run(ledger.folder, document, curves, protocol)
 
 
 def _curves(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from glob import glob
 from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.json_digest import read_sealed
 
 TASK = "target_accuracy"
-RESULTS = "results.json"
+RESULTS, CONFIG = "results.json", "config.yaml"
 Trained = Literal["all", "tail", "head"]
 # Settings that all sources of a target share, and settings that all targets of a source share.
 OF_A_TARGET = ("train_photos_sha256", "validation_photos_sha256", "unreadable")
@@ -42,7 +43,6 @@ REMEDIES = {
     "common": "only sources, targets and orderings may differ",
     "source": "both are of the source {0.source}",
     "target": "both are of the target {0.target}",
-    "pair": "both are of {0.source} on {0.target}",
 }
 
 
@@ -56,9 +56,8 @@ class TransferResult:
         target: Name of the target.
         values: Values by the number of the ordering.
         settings: Settings by their kind, one of `REMEDIES`: those of the training and others that all results share,
-            and those that all results of the source, of the target or of both share.
+            and those that all results of the source or of the target share.
         only_classes: The class that is predicted for all validation photos, by the orderings in which one is.
-        warnings: Other warnings.
     """
 
     folder: Path
@@ -67,7 +66,6 @@ class TransferResult:
     values: Mapping[int, float]
     settings: Mapping[str, Mapping[str, Any]]
     only_classes: Mapping[int, str] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
 
     @property
     def pair(self) -> Pair:
@@ -162,17 +160,26 @@ def pair_warnings(results: Sequence[TransferResult]) -> dict[Pair, list[str]]:
     for pair, its in grouped((result.pair, result) for result in results).items():
         only = {ordering: name for result in its for ordering, name in result.only_classes.items()}
         orderings = {ordering for result in its for ordering in result.values}
-        others = dict.fromkeys(warning for result in its for warning in result.warnings)
         # Where pixels have no classes, accuracies name no measure.
-        warnings[pair] = [*one_class_warnings(only, len(orderings), "measure" in its[0].settings["common"]), *others]
+        warnings[pair] = one_class_warnings(only, len(orderings), "measure" in its[0].settings["common"])
     return warnings
 
 
-def task_of(folder: Path) -> str:
-    """Return the task of a run."""
-    if not (folder / RESULTS).is_file():
-        return "comparison"
-    return str(_read_document(folder).get("task", "comparison"))
+def find_folders(patterns: str | Sequence[str]) -> list[Path]:
+    """Return the folders of runs that patterns of the shell match, those of each pattern sorted, each once.
+
+    Raises:
+        UserError: A pattern matches none.
+    """
+    folders: dict[Path, None] = {}
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        matches = map(Path, sorted(glob(pattern)))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        # One that was cut off has its configuration alone, and is refused later.
+        runs = [path for path in matches if any((path / name).is_file() for name in (RESULTS, CONFIG))]
+        if not runs:
+            raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that headstart train wrote")
+        folders |= dict.fromkeys(runs)
+    return list(folders)
 
 
 def _read_document(folder: Path) -> dict[str, Any]:
@@ -216,6 +223,9 @@ def _trained(result: TransferResult) -> str:
 
 def _read(folder: Path) -> TransferResult:
     document = _read_document(folder)
+    if (task := document.get("task", "comparison")) != TASK:
+        instead = "headstart leaderboard has its accuracies" if task == "comparison" else "leave it out"
+        raise UserError(f"runs: {str(folder)!r} is of {task}, and not of {TASK}; {instead}")
     if document.get("schema") != TRAINING_SCHEMA:
         raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
 

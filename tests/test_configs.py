@@ -134,7 +134,7 @@ def test_every_shipped_config_runs(
     # A registry that a configuration names lies in the checkout.
     monkeypatch.chdir(ROOT)
     options = ["--trainer.logger=false", "--data.max_samples=12", "--data.orderings=1", "--data.validation_size=8"]
-    if config.stem not in ("demo", "demo_source"):
+    if config.stem != "demo":
         photos = ["--data.photos=headstart.datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
         backbone = "--data.backbone={name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
         options += [*photos, backbone, "--data.batch_size=1", "--criterion.evaluate_every=1"]

@@ -25,7 +25,7 @@ STUDY = Path("benchmarks") / "local" / "study"
 RESULTS, KILLS = "runs/study", 20
 # Durations, which differ between runs, and digests: of a table with such a column, and of a registry, whose entries are
 # in the order in which the sources were trained.
-TIMES = {"total_seconds", "features_seconds", "seconds", "left_out_seconds", "table", "registry"}
+TIMES = {"total_seconds", "seconds", "table", "registry"}
 
 
 def commands() -> list[str]:

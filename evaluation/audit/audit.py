@@ -11,20 +11,16 @@ from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.rankers import MEAN_RANK, rank_sources, summarize
 from headstart.evaluation.audit.tables import markdown_text, print_audit
-from headstart.evaluation.estimates import few_targets, mean_over_targets
+from headstart.evaluation.estimates import few_targets
 from headstart.evaluation.table_results import TableResults
-from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
 from headstart.metrics.sample_efficiency.scores import finite
 from headstart.output.errors import UserError
 from headstart.output.markup import escape_cell
 from headstart.output.printable import say
-from headstart.output.progress import track
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
-JSON, REPORT, *_ = FILES = ("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv")
-# Largest number of scores (rankers x sources x targets) for which every source is left out once, in some minutes.
-MAX_SCORES = 200_000
+JSON, REPORT, *_ = FILES = ("audit.json", "report.md", "rankers.csv", "ranks.csv")
 
 
 def audit(
@@ -35,7 +31,7 @@ def audit(
     """Evaluate how well one fixed ranking of the models predicts a table of performances, and what metrics add to it.
 
     Ranks the sources of each target by their mean rank on the other targets, and by every metric. Writes
-    audit.json, report.md, three CSV tables and the figures, and prints the report.
+    audit.json, report.md, two CSV tables and the figures, and prints the report.
 
     Args:
         table: CSV or Parquet file as for `stability`, or '{birds: birds.csv, cars: cars.csv}'. The columns source,
@@ -78,33 +74,14 @@ def audit(
 
 def audit_table(table: TransferTable) -> dict[str, Any]:
     """Return the part of `audit.json` that depends on the table alone, with None for undefined values."""
-    rankers = rank_sources(table)
-    is_small = rankers.scores.size <= MAX_SCORES
-    size = f"{len(table.sources)} sources are too many for an audit of {len(table.targets)} targets and "
-    too_many = f"No leave one model out: {size}{len(rankers.names)} rankers."
     return {
         "metrics": table.metrics,
         "sources": table.sources,
         "targets": table.targets,
-        **summarize(table, rankers),
-        "leave_one_model_out": _leave_one_out(table) if is_small else {},
+        **summarize(table, rank_sources(table)),
         "ranks": _dispersion(table),
-        "not_computed": [*few_targets(len(table.targets)), *([] if is_small else [too_many])],
+        "not_computed": few_targets(len(table.targets)),
     }
-
-
-def _leave_one_out(table: TransferTable) -> dict[str, Any]:
-    """Return the mean over targets by ranker, by measure and by the source that is left out."""
-    means: dict[str, Any] = {}
-    all_targets = np.ones(len(table.targets), dtype=np.bool_)
-    for index, model in enumerate(track(table.sources, "leave one model out", "models")):
-        others = np.arange(len(table.sources)) != index
-        rankers = rank_sources(table.part(others, all_targets))
-        means_over_targets = mean_over_targets(rankers.measured.swapaxes(1, 2))
-        for name, values in zip(rankers.names, means_over_targets, strict=True):
-            for measure, value in zip(MEASURES, values, strict=True):
-                means.setdefault(name, {}).setdefault(measure, {})[model] = finite(value)
-    return means
 
 
 def _dispersion(table: TransferTable) -> dict[str, Any]:
@@ -141,7 +118,6 @@ def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[l
 
     tables = {
         "rankers": (["ranker", "measure", "target", "value"], [*_leaves(rankers), *_leaves(partial_kendall)]),
-        "left_out": (["ranker", "measure", "left_out", "mean"], list(_leaves(document["leave_one_model_out"]))),
         "ranks": (["source", "target", "rank"], list(_leaves(ranks))),
     }
     return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}

@@ -60,10 +60,6 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
         caption = f"difference and correlation: {OVER_TARGETS}; better on: targets, by weighted Kendall"
         rows = _beyond_table(document, titles)
         tables.append(("Metrics beyond the mean rank on the other targets", caption, rows))
-    if document["leave_one_model_out"]:
-        caption = "mean over targets: from the lowest to the highest, and what was left out there"
-        rows = _left_out_table(document["leave_one_model_out"], titles, escape)
-        tables.append(("Leave one model out, by weighted Kendall", caption, rows))
     if document["holes"]:
         rows = _hole_rows(document["holes"], titles)
         tables.append(("Effect of holes, by weighted Kendall", OVER_TARGETS, rows))
@@ -104,16 +100,6 @@ def _beyond_table(document: Document, titles: Mapping[str, str]) -> Cells:
         better = f"{sum(value > 0 for value in values)} of {len(values)}"
         kendall, beyond = document["rankers"][name]["kendall"], document["kendall_given_mean_rank"][name]
         rows.append([titles[name], with_interval(difference), better, with_interval(kendall), with_interval(beyond)])
-    return rows
-
-
-def _left_out_table(left_out: Document, titles: Mapping[str, str], escape: Escape) -> Cells:
-    rows = [["ranker", "lowest", "without", "highest", "without"]]
-    for name, measures in left_out.items():
-        means = {part: value for part, value in measures["weighted_kendall"].items() if value is not None}
-        ends = [min(means, key=means.__getitem__), max(means, key=means.__getitem__)] if means else []
-        cells = [cell for part in ends for cell in (format_number(means[part], ".3f"), escape(part))]
-        rows.append([titles[name], *(cells or ["–"] * 4)])
     return rows
 
 

@@ -178,11 +178,9 @@ class RankedSources(ScoredCandidates):
 
     Attributes:
         target: The target.
-        features_seconds: Time in which features were computed or read, by source.
     """
 
     target: Target
-    features_seconds: Mapping[str, float]
 
     @cached_property
     def certainties(self) -> dict[str, Certainty]:
@@ -206,7 +204,6 @@ class RankedSources(ScoredCandidates):
             "left_out": list(score.left_out),
             **({"starts": list(score.starts)} if score.starts else {}),
             **({"terms": list(score.terms)} if score.terms else {}),
-            "left_out_seconds": score.left_out_seconds,
         }
 
     def describe(self) -> dict[str, Any]:
@@ -221,7 +218,6 @@ class RankedSources(ScoredCandidates):
             "performances": dict(self.performances),
             "performance_warnings": dict(self.warnings),
             "repeated_photos": self.target.repeated,
-            "features_seconds": dict(self.features_seconds),
         }
 
 

@@ -39,7 +39,6 @@ class SourceFeatures:
         weights: SHA-256 of the loaded weights.
         labels: Class of each sample, `[samples]`: of a photo, or of a sampled pixel.
         photos: Index of each pixel's photo, `[samples]`; None where samples are photos.
-        seconds: Time in which the features were computed or read.
     """
 
     features: Any
@@ -47,7 +46,6 @@ class SourceFeatures:
     weights: str
     labels: NDArray[np.int64]
     photos: NDArray[np.int64] | None = None
-    seconds: float = 0.0
 
     def divide(self, parts: int, seed: int) -> NDArray[np.int64]:
         """Divide the samples into parts that are left out in turn, `[samples]`; the pixels of a photo stay together."""

@@ -1,7 +1,6 @@
 """The report on ranked sources, with the metrics side by side; parts of it are shared with reports on targets."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -93,22 +92,15 @@ def print_source_ranking(results: Sequence[RankedSources]) -> None:
         print_lines(f"{ranked.target.name}: {line}" for line in _conclusion(ranked))
 
 
-def source_report(results: Sequence[RankedSources], document: Mapping[str, Any]) -> str:
-    """Write the report in Markdown; the document is the content of `transferability.json`."""
+def source_report(results: Sequence[RankedSources]) -> str:
+    """Write the report in Markdown."""
     lines = ["# Transferability", "", escape_markdown(_legend(results))]
     for ranked in results:
         lines += ["", f"## {escape_markdown(ranked.target.name)}", "", f"{escape_markdown(_photos(ranked))}.", ""]
         lines += [*(f"{escape_markdown(line)}  " for line in _conclusion(ranked)), ""]
         lines += [*markdown_table(escape_names(_table(ranked))), ""]
         lines += [f"- {escape_markdown(line)}" for line in _remarks(ranked)]
-        lines += ["", "Seconds:", "", *markdown_table(escape_names(_seconds(ranked)))]
-
-    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
-    lines += ["", "## Settings", "", f"Seed {document['seed']}; {versions}.", ""]
-    files = document["weights_files"]
-    weights = [["source", "SHA-256 of the weights as loaded", "SHA-256 of their file"]]
-    weights += [[source, digest, files[source] or ""] for source, digest in document["digests"]["weights"].items()]
-    return "\n".join([*lines, *markdown_table(escape_names(weights))]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _table(ranked: RankedSources) -> list[list[str]]:
@@ -162,16 +154,6 @@ def _conclusion(ranked: RankedSources) -> list[str]:
 def _photos(ranked: RankedSources) -> str:
     target, photos = ranked.target, ranked.target.photos
     return f"{len(photos):,} {SPLITS[target.split]} photos of {len(photos.classes)} classes ({target.dataset})"
-
-
-def _seconds(ranked: RankedSources) -> list[list[str]]:
-    rows = [["source", "features", *(metric.title for metric in ranked.metrics.values()), "intervals"]]
-    for source in ranked.ranking.names:
-        scores = ranked.scores[source].values()
-        intervals = sum(score.left_out_seconds for score in scores)
-        seconds = [ranked.features_seconds[source], *(score.seconds for score in scores), intervals]
-        rows.append([source, *(f"{value:.2f}" for value in seconds)])
-    return rows
 
 
 def _remarks(ranked: RankedSources) -> list[str]:

@@ -3,9 +3,8 @@
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
@@ -18,7 +17,7 @@ from headstart.engines.options import EngineOptions
 from headstart.evaluation.embeddings import Job, embed_all, networks_of
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, find_metrics
 from headstart.evaluation.sources.results import RankedSources, describe_ranking
-from headstart.evaluation.sources.scores import Metrics, Score, StoredScores, compare_sources, score_source
+from headstart.evaluation.sources.scores import Metrics, Score, compare_sources, score_source
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import (
     SourceFeatures,
@@ -125,14 +124,13 @@ def transferability(
     }
 
     features = _extract(jobs, datasets, results, pixels, seed)
-    scores = _score(features, source_facts(networks, used_metrics), used_metrics, resamples, seed, cache)
+    scores = _score(features, source_facts(networks, used_metrics), used_metrics, resamples, seed)
     ranked = [
         RankedSources(
             used_metrics,
             compare_sources(used_metrics, {source: scores[name, source] for source in networks}),
             {source: value for (source, of), value in performed.values.items() if of == name},
             target,
-            {source: features[name, source].seconds for source in networks},
             warnings={source: warning for (source, of), warning in performed.warnings.items() if of == name},
         )
         for name, target in datasets.items()
@@ -155,7 +153,7 @@ def transferability(
     }
 
     table = SOURCE_COLUMNS, [row for result in ranked for row in result.rows(target=result.target.name)]
-    results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
+    results.write(document, {"scores": table}, {REPORT: source_report(ranked)})
 
     print_source_ranking(ranked)
     results.print_written()
@@ -173,12 +171,11 @@ def _extract(
 
     features: dict[tuple[str, str], SourceFeatures] = {}
     for pair, job in jobs.items():
-        start, target = time.perf_counter(), targets[pair[0]]
+        target = targets[pair[0]]
         if target.photos.maps is None:
-            result = source_features(job, target, stored.get(titles[pair]))
+            features[pair] = source_features(job, target, stored.get(titles[pair]))
         else:
-            result = pixel_features(job, target, pixels, seed)
-        features[pair] = replace(result, seconds=time.perf_counter() - start)
+            features[pair] = pixel_features(job, target, pixels, seed)
     return features
 
 
@@ -188,19 +185,11 @@ def _score(
     metrics: Metrics,
     resamples: int,
     seed: int,
-    cache: Path,
 ) -> dict[tuple[str, str], dict[str, Score]]:
-    """Return scores by target and source, from the cache folder or computed and stored there."""
+    """Return scores by target and source."""
     scores = {}
     with Progress("metrics", len(features) * len(metrics) * (1 + resamples), "scores") as progress:
         for (target, source), result in features.items():
             inputs = Inputs(result.features, result.labels, result.logits, seed, facts[source])
-            parts = result.divide(resamples, seed)
-            stored = StoredScores(cache, inputs, parts)
-            missing = {name: metric for name, metric in metrics.items() if name not in stored.scores}
-            progress.advance((len(metrics) - len(missing)) * (int(parts.max()) + 2))
-
-            computed = score_source(missing, inputs, parts, progress) if missing else {}
-            stored.keep(computed)
-            scores[target, source] = {name: {**stored.scores, **computed}[name] for name in metrics}
+            scores[target, source] = score_source(metrics, inputs, result.divide(resamples, seed), progress)
     return scores

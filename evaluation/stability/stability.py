@@ -5,14 +5,12 @@ from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import choose_pool_size, run_study
 from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_rows, win_rate_rows
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.outcomes import Ties
 from headstart.metrics.ranking.pools import choose_pools
 from headstart.output.printable import print_lines
-from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.seeds import Seed
 
 FILES = ("stability.json", "setup_stability.csv", "win_rates.csv")
@@ -30,12 +28,11 @@ def stability(
     pools: PositiveInt | None = None,
     seed: Seed = 0,
     ties: Ties | None = None,
-    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
     """Evaluate transferability metrics with many source pools, targets and measures, and report how stable that is.
 
-    Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
+    Writes stability.json, setup_stability.csv and win_rates.csv, and prints the tables.
 
     Args:
         table: CSV or Parquet file with the columns source, target, performance and one for each metric. A long
@@ -51,7 +48,6 @@ def stability(
         ties: How an experiment with several best metrics counts in `win_rate_percent`. `split` gives each an equal
             share. `last` counts it for the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then the order
             of the table. By default `split`, which favours none; with a preset `last`, as in the paper.
-        figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         **options: Options of `TableResults`.
 
     Returns:
@@ -83,7 +79,7 @@ def stability(
     }
     rows_by_name = {"setup_stability": agreements, "win_rates": rates}
     tables = {name: (list(rows[0]), [list(row.values()) for row in rows]) for name, rows in rows_by_name.items()}
-    results.write(document, tables, figures=plot_study(study), figure_formats=figure_formats)
+    results.write(document, tables)
 
     print_study(study, settings["ties"], agreements, rates)
     print_lines(selected.remarks())

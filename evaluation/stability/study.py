@@ -28,8 +28,6 @@ POOL_SHARE = 0.7
 # Pools in a block at most; sources times pools whose results fit into the processor's cache; agreement of pairs of
 # metrics times experiments that fit into memory.
 BLOCK, IN_CACHE, IN_MEMORY = 2**11, 2**17, 2**22
-# Pools that the figures show; more points would only overlap.
-SHOWN = 1000
 
 # Metrics whose outcomes differ by at most this are tied; it covers rounding errors.
 TIED = 1e-12
@@ -46,8 +44,6 @@ class Study:
     Attributes:
         table: Scores and performances.
         pools: The pools.
-        shown: Outcomes of a random sample of the pools, for the figure, `[shown, t, e, m]`; NaN where a target is in
-            the pool.
         wins: Experiments that each metric wins.
         vectors: Sums of the agreement vectors of each batch, `[b, t, e, m (m - 1) / 2]`.
         defined: Experiments with an outcome, `[b, t, e]`.
@@ -61,7 +57,6 @@ class Study:
 
     table: TransferTable
     pools: Pools
-    shown: Floats
     wins: Wins
     vectors: Floats
     defined: NDArray[np.int64]
@@ -72,20 +67,18 @@ class Study:
     undefined: int = 0
 
     @classmethod
-    def empty(cls, table: TransferTable, pools: Pools, shown: int) -> "Study":
+    def empty(cls, table: TransferTable, pools: Pools) -> "Study":
         """Return a study to which no experiments have been added.
 
         Args:
             table: Scores and performances.
             pools: The pools.
-            shown: Number of pools for the figure.
         """
         targets, measures, metrics = len(table.targets), len(MEASURES), len(table.metrics)
         groups = pools.batches, targets, measures
         return cls(
             table,
             pools,
-            np.empty((shown, targets, measures, metrics)),
             Wins.zeros(*groups, metrics),
             np.zeros((*groups, metrics * (metrics - 1) // 2)),
             np.zeros(groups, dtype=np.int64),
@@ -134,20 +127,15 @@ def run_study(table: TransferTable, pools: Pools) -> Study:
         pools: The pools.
 
     Returns:
-        Setup stability, wins and a sample of the outcomes.
+        Setup stability and wins.
     """
-    sample = np.sort(np.random.default_rng(0).choice(pools.count, min(pools.count, SHOWN), replace=False))
-    study, start = Study.empty(table, pools, len(sample)), 0
+    study = Study.empty(table, pools)
     # Threads do not pay for products of this size.
     with threadpool_limits(1), Progress("study", pools.count, "pools") as progress:
         for block, batch_of in pools.blocks(_block_size(table)):
             outcomes, used = pool_outcomes(table, block)
             _add_block(study, outcomes, used, batch_of)
-
-            in_block = slice(*np.searchsorted(sample, (start, start + len(block))))
-            study.shown[in_block] = outcomes[sample[in_block] - start]
-            start += len(block)
-            progress.show(start)
+            progress.advance(len(block))
 
     study.by_target["pool"].add(*study.agreement_over_pools())
     return study

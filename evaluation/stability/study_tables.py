@@ -29,8 +29,6 @@ TIES: tuple[Ties, ...] = ("split", "last")
 POOLS = "all_pools", "drawn_pools"
 # Drawn pools that a target should use; with fewer, its share in an estimate and in the standard error is unreliable.
 FEW = 100
-# Smaller differences between rates are rounding errors.
-SAME = 1e-9
 
 Rows = list[dict[str, Any]]
 SETUP_COLUMNS = (
@@ -206,7 +204,7 @@ def describe(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> dict[st
 
 
 def print_study(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> None:
-    """Print the tables of the paper, first with ties as they are to count, and what the leaders depend on."""
+    """Print the tables of the paper, first with ties as they are to count, and how often metrics tie."""
     table = study.table
     sizes = (
         f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "
@@ -232,7 +230,7 @@ def print_study(study: Study, ties: Ties, agreements: Rows, rates: Rows) -> None
         rows = [["metric", *RATED.values()], *([name, *its.values()] for name, its in of_metrics)]
         caption = f"in brackets: from the lowest to the highest with one target left out{drawn}"
         print_table(f"Win rate in % (ties={kind}: {counted})", rows, caption)
-    print_lines(_effects_of_ties(study))
+    print_lines(_tied_winners(study))
 
 
 def pools_in_words(study: Study) -> list[str]:
@@ -257,19 +255,8 @@ def few_pools(study: Study) -> dict[str, int]:
     }
 
 
-def _effects_of_ties(study: Study) -> list[str]:
-    """Return sentences: how often several metrics win, and where the leader depends on how that is counted."""
+def _tied_winners(study: Study) -> list[str]:
+    """Return a sentence that says how often several metrics win."""
     tied = zip(MEASURES, study.wins.tied_percent(), strict=True)
     shares = [f"{value:.1f} % {RATED[name]}" for name, value in tied if math.isfinite(value)]
-    lines = [f"Experiments with several winners: {', '.join(shares)}."] if shares else []
-    for column, measure in enumerate(RATED.values()):
-        percent = {kind: study.wins.percent(kind)[:, column] for kind in TIES}
-        # None leads where rates are undefined.
-        leaders = {kind: np.flatnonzero(rates >= rates.max() - SAME).tolist() for kind, rates in percent.items()}
-        if leaders["split"] != leaders["last"]:
-            named = []
-            for kind, metrics in leaders.items():
-                titles = " and ".join(study.table.titles[metric] for metric in metrics)
-                named.append(f"{titles} with ties={kind} ({percent[kind][metrics[0]]:.1f} %)")
-            lines.append(f"{measure}: the choice of ties changes the leader: {' but '.join(named)}.")
-    return lines
+    return [f"Experiments with several winners: {', '.join(shares)}."] if shares else []

@@ -2,17 +2,17 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from headstart.contract.documents import read_registry, registry_path
-from headstart.contract.tables.csv_tables import SCORE_COLUMNS, read_performances
+from headstart.contract.tables.csv_tables import SCORE_COLUMNS
 from headstart.datamodules import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.evaluation.embeddings import networks_of
@@ -23,7 +23,7 @@ from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import source_facts, source_features, source_job
 from headstart.evaluation.sources.source_ranking import ranked_table, shared_remarks
 from headstart.evaluation.sources.targets import Split, Target, read_target
-from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
+from headstart.metrics.ranking.ranking_measures import kendall
 from headstart.metrics.transferability.inputs import ClassShare, Inputs, sample_targets
 from headstart.output.errors import UserError
 from headstart.output.markup import escape_markdown, escape_names
@@ -61,7 +61,6 @@ def target_selection(
     metrics: list[MetricName] | None = None,
     registry: str | None = None,
     split: Split = "train",
-    performances: str | None = None,
     seed: Seed = 0,
     **options: Any,
 ) -> dict[str, Any]:
@@ -80,8 +79,6 @@ def target_selection(
             which take longer.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         split: Which photos of the data set are used.
-        performances: CSV file with the columns source, target and performance, for the table's last column. If it has
-            all targets, the report says how well every metric predicts them.
         seed: Seed of the targets, and of the metrics that sample.
         **options: Options of `ScoringResults`.
 
@@ -110,7 +107,6 @@ def target_selection(
         }
         for number, classes in enumerate(pool, 1)
     }
-    performed = read_performances(performances, [source], described)
 
     settings = {
         "source": source,
@@ -128,19 +124,15 @@ def target_selection(
     facts = source_facts(networks, used_metrics)[source]
     inputs = Inputs(features.features, features.labels, features.logits, seed, facts)
     scores = dict(zip(described, score_targets(inputs, pool, used_metrics), strict=True))
-    reached = {name: value for (_, name), value in performed.values.items()}
-    warnings = {name: warning for (_, name), warning in performed.warnings.items()}
     photos_of = [target["photos"] for target in described.values()]
-    ranked = RankedTargets(used_metrics, scores, reached, pool, photos_of, whole, warnings=warnings)
+    ranked = RankedTargets(used_metrics, scores, {}, pool, photos_of, whole)
 
     digests = {**results.digests, "weights": features.weights}
     config = {**settings, "extraction": asdict(extraction), "digests": digests}
     summary = {
         "titles": {name: metric.title for name, metric in used_metrics.items()},
         "kendall_with_num_classes": ranked.kendall_with_num_classes(),
-        "measures": ranked.measures(),
         "saturated": ranked.saturated,
-        "performance_warnings": warnings,
         "repeated_photos": whole.repeated,
         "total_seconds": time.perf_counter() - start,
     }
@@ -184,28 +176,13 @@ class RankedTargets(ScoredCandidates):
 
         Kendall's tau-b by metric; None where the metric or NumC ranks nothing.
         """
-        return self._measure(kendall, [-float(size) for size in self.sizes])
-
-    def measures(self) -> dict[Measure, dict[str, float | None]]:
-        """Measure how well every metric predicts the performances.
-
-        Returns:
-            By measure and metric, None where one is undefined; nothing where not all performances are known.
-        """
-        if not set(self.scores) <= set(self.performances):
-            return {}
-        reached = [self.performances[name] for name in self.scores]
-        return {name: self._measure(measure.compute, reached) for name, measure in EVALUATION_MEASURES.items()}
-
-    def _measure(
-        self, compute: Callable[[ArrayLike, ArrayLike], float], performances: Sequence[float]
-    ) -> dict[str, float | None]:
+        num_classes = [-float(size) for size in self.sizes]
         measured: dict[str, float | None] = dict.fromkeys(self.metrics)
         # A metric that ranks nothing would be measured by its rounding errors.
         for metric in self.ranking.ranks:
             values = [score for scores in self.scores.values() if (score := scores[metric].value) is not None]
-            value = compute(values, performances)
-            measured[metric] = value if math.isfinite(value) else None
+            tau = kendall(values, num_classes)
+            measured[metric] = tau if math.isfinite(tau) else None
         return measured
 
 
@@ -232,15 +209,13 @@ def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
 
 def _metric_table(results: RankedTargets) -> list[list[str]]:
     """Tabulate the metrics: the targets they rank first and last, their correlation with NumC, and their time."""
-    with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
-    titles = [EVALUATION_MEASURES[name].title for name in measures]
-    rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
+    with_num_classes = results.kendall_with_num_classes()
+    rows = [["metric", "best target", "worst target", TAU, "seconds for all targets"]]
     for name, metric in results.metrics.items():
         ranks = results.ranking.ranks.get(name)
         ends = ["–", "–"] if ranks is None else [min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)]
-        measured = [format_number(values[name], ".3f") for values in measures.values()]
         seconds = sum(scores[name].seconds for scores in results.scores.values())
-        rows.append([metric.title, *ends, format_number(with_num_classes[name], ".3f"), *measured, f"{seconds:.2f}"])
+        rows.append([metric.title, *ends, format_number(with_num_classes[name], ".3f"), f"{seconds:.2f}"])
     return rows
 
 

@@ -49,7 +49,7 @@ class CentredEmbedding:
             ValueError: The embedding, which is named, is not a matrix of finite real numbers with enough rows for the
                 HSIC; or all its rows are equal up to rounding.
         """
-        values = in_place(name, x, on_host=True)
+        values = in_place(name, x)
         if values.ndim != 2 or values.shape[1] == 0:
             raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
         check_rows(len(values), name, debiased)

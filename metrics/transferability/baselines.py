@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headstart.metrics.arrays import Array, as_array, to_host
+from headstart.metrics.arrays import Array, as_array
 from headstart.metrics.transferability.feature_statistics import sort_by_class
 
 
@@ -22,7 +22,7 @@ def num_classes(labels: Array) -> float:
     Raises:
         ValueError: The labels are not integers from 0, or there is none.
     """
-    array = to_host(as_array("labels", labels))
+    array = as_array("labels", labels)
     if array.ndim != 1 or not len(array):
         raise ValueError(f"labels must be [samples], at least one, not {list(array.shape)}")
     return float(len(sort_by_class(array, len(array))[2]))

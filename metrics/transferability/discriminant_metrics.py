@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Floats, check_choice, namespace
+from headstart.metrics.arrays import Array, Floats, check_choice
 from headstart.metrics.transferability import fisher_discriminant as discriminants
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 
@@ -51,7 +51,7 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     of_own_class = discriminants.of_own_class(discriminants.softmax(probabilities), statistics)[:, None]
     means = statistics.class_sums(rows) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
-    mixed = namespace(rows).empty_like(rows)
+    mixed = np.empty_like(rows)
     for other, members in zip(others, statistics.class_rows, strict=True):
         mixed[members] = of_own_class[members] * rows[members] + (1 - of_own_class[members]) * other
 
@@ -91,7 +91,7 @@ def etran_terms(
     statistics = statistics_of(features, labels)
     energies = _energies(statistics.centred + statistics.mean)
     count = max(1, LOWEST * statistics.samples // 1000)
-    lowest = energies[namespace(energies).argsort(energies)[:count]]
+    lowest = energies[np.argsort(energies)[:count]]
     if variant == "released":
         probabilities = discriminants.nearest_mean_probabilities(statistics)
     else:
@@ -102,11 +102,10 @@ def etran_terms(
     return float(lowest.mean()), float(discriminants.of_own_class(probabilities, statistics).mean())
 
 
-def _energies(rows: Array) -> Array:
+def _energies(rows: Floats) -> Floats:
     """Compute the logarithm of the sum of exponentials of every row, `[samples]`."""
-    xp = namespace(rows)
-    highest = xp.amax(rows, 1)
-    return highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))
+    highest = np.amax(rows, 1)
+    return np.asarray(highest + np.log(np.exp(rows - highest[:, None]).sum(1)))
 
 
 def etran(terms: Floats, pool: Floats | None = None) -> Floats:
@@ -186,8 +185,8 @@ def ncti(terms: Floats, pool: Floats | None = None) -> Floats:
     return np.asarray(_scaled_over_pool(terms, pool) @ NCTI_SIGNS)
 
 
-def _nuclear_norm(matrix: Array) -> float:
-    return float(namespace(matrix).linalg.norm(matrix, "nuc"))
+def _nuclear_norm(matrix: Floats) -> float:
+    return float(np.linalg.norm(matrix, "nuc"))
 
 
 def _scaled_over_pool(terms: Floats, pool: Floats | None = None) -> Floats:

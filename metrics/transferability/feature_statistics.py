@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
+from headstart.metrics.arrays import Array, Floats, as_array, to_float64
 
 # The variants of a metric whose paper and released program differ.
 Variant = Literal["released", "published"]
@@ -30,9 +30,9 @@ class Spectrum:
             space, `[classes, r]`.
     """
 
-    eigenvalues: Array
-    vectors: Array
-    class_sums: Array
+    eigenvalues: Floats
+    vectors: Floats
+    class_sums: Floats
 
     @cached_property
     def rank(self) -> int:
@@ -48,14 +48,14 @@ class FeatureStatistics:
     `min(samples, features)` squared.
 
     Args:
-        features: `[samples, features]`, an array, or a tensor on any device, on which everything is then computed.
+        features: `[samples, features]`, an array, or a tensor, of which a copy is computed with on the processor.
         labels: Integers from 0, `[samples]`; numbers that do not occur are no classes.
 
     Attributes:
         samples: Number of samples.
         dimensions: Number of features.
         class_sizes: How many samples each class has, `[classes]`.
-        counts: The same on the device of the features, `[classes, 1]`.
+        counts: The same as numbers of the features' type, `[classes, 1]`.
         labels: Class of every row of `centred`, counted from 0 without gaps, ascending, `[samples]`.
         order: Numbers by which the rows of `centred` are as the samples came, ascending, `[samples]`.
         mean: Mean of the features, `[features]`.
@@ -71,17 +71,17 @@ class FeatureStatistics:
         if values.ndim != 2 or 0 in values.shape:
             raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
         # It is NaN if any feature is.
-        if not np.isfinite(float(namespace(values).maximum(values.max(), -values.min()))):
-            row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
+        if not np.isfinite(float(np.maximum(values.max(), -values.min()))):
+            row = np.flatnonzero(~np.isfinite(values).all(1))[0]
             raise ValueError(f"features must be finite; row {row} is not")
 
         self.samples, self.dimensions = values.shape
         self.order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
-        self.counts = like(self.class_sizes.astype(np.float64), values)[:, None]
+        self.counts = self.class_sizes.astype(np.float64)[:, None]
 
         # Relative to one of the rows, constant features are exactly 0.
         origin = values[0]
-        self.centred = values[like(self.order, values)]
+        self.centred = values[self.order]
         self.centred -= origin
         sums = self.class_sums(self.centred)
         mean = sums.sum(0) / self.samples
@@ -95,7 +95,7 @@ class FeatureStatistics:
         return len(self.class_sizes)
 
     @cached_property
-    def gram(self) -> Array:
+    def gram(self) -> Floats:
         """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
         x = self.centred
         return x.T @ x if self.dimensions <= self.samples else x @ x.T
@@ -118,21 +118,20 @@ class FeatureStatistics:
             gram = self.gram + products[:, None] + products + self.mean @ self.mean
         return self._decompose(gram, (self.class_means + self.mean) * self.counts)
 
-    def _decompose(self, gram: Array, class_sums: Array) -> Spectrum:
+    def _decompose(self, gram: Floats, class_sums: Floats) -> Spectrum:
         rounding = max(self.samples, self.dimensions) * np.finfo(np.float64).eps
         eigenvalues, vectors = decompose(gram, rounding)
         if self.dimensions <= self.samples:
             return Spectrum(eigenvalues, vectors, class_sums @ vectors)
-        coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
+        coordinates = vectors * np.sqrt(eigenvalues)
         return Spectrum(eigenvalues, vectors, self.class_sums(coordinates))
 
     def _decompose_rows(self) -> Spectrum:
         """Return the spectrum of the Gram matrix of the features as they are, without computing that matrix."""
         rows = self.centred + self.mean
-        xp = namespace(rows)
-        left, singular, right = xp.linalg.svd(rows, full_matrices=False)
+        left, singular, right = np.linalg.svd(rows, full_matrices=False)
         least = max(rows.shape) * np.finfo(np.float64).eps * singular[0]
-        singular = xp.where(singular > least, singular, xp.zeros_like(singular))
+        singular = np.where(singular > least, singular, np.zeros_like(singular))
         vectors = right.T if self.dimensions <= self.samples else left
         return Spectrum(singular**2, vectors, self.class_sums(left * singular))
 
@@ -141,11 +140,11 @@ class FeatureStatistics:
         """The rows of `centred` of every class."""
         return class_slices(self.class_sizes)
 
-    def class_sums(self, rows: Array) -> Array:
+    def class_sums(self, rows: Floats) -> Floats:
         """Add up rows of every class, `[classes, axes]`, of rows `[samples, axes]` in the order of `centred`."""
         return sum_by_class(rows, self.class_sizes)
 
-    def class_moments(self, rows: Array) -> tuple[Array, Array]:
+    def class_moments(self, rows: Floats) -> tuple[Floats, Floats]:
         """Compute the means of classes, and the deviations from them, of rows in the order of `centred`.
 
         Args:
@@ -155,15 +154,15 @@ class FeatureStatistics:
             `[classes, axes]` and `[samples, axes]`.
         """
         means = self.class_sums(rows) / self.counts
-        deviations = means[like(self.labels, rows)]
-        return means, namespace(rows).subtract(rows, deviations, out=deviations)
+        deviations = means[self.labels]
+        return means, np.subtract(rows, deviations, out=deviations)
 
-    def principal_components(self, count: int) -> Array:
+    def principal_components(self, count: int) -> Floats:
         """Project the centred features onto their first axes, `[samples, min(count, samples, features)]`."""
         vectors = self.spectrum.vectors[:, :count]
         if self.dimensions <= self.samples:
             return self.centred @ vectors
-        return vectors * namespace(vectors).sqrt(self.spectrum.eigenvalues[:count])
+        return vectors * np.sqrt(self.spectrum.eigenvalues[:count])
 
 
 def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
@@ -185,7 +184,7 @@ def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> 
     return FeatureStatistics(features, labels)
 
 
-def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:
+def decompose(gram: Floats, rounding: float) -> tuple[Floats, Floats]:
     """Decompose a Gram matrix `[m, m]`, symmetric with eigenvalues of 0 or more.
 
     Args:
@@ -195,11 +194,10 @@ def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:
     Returns:
         Eigenvalues from the largest to the smallest `[m]`, and eigenvectors as columns `[m, m]`.
     """
-    xp = namespace(gram)
-    eigenvalues, vectors = xp.linalg.eigh(gram)
-    eigenvalues, vectors = xp.flip(eigenvalues, (0,)), xp.flip(vectors, (1,))
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    eigenvalues, vectors = np.flip(eigenvalues, (0,)), np.flip(vectors, (1,))
     least = rounding * float(eigenvalues[0])
-    return xp.where(eigenvalues > least, eigenvalues, xp.zeros_like(eigenvalues)), vectors
+    return np.where(eigenvalues > least, eigenvalues, np.zeros_like(eigenvalues)), vectors
 
 
 def sort_by_class(
@@ -214,7 +212,7 @@ def sort_by_class(
     Raises:
         ValueError: The labels are of another shape, or not integers from 0.
     """
-    array = to_host(check_labels("labels", labels, samples))
+    array = check_labels("labels", labels, samples)
     classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if len(classes) and classes[0] < 0:
         raise ValueError(f"labels must be 0 or more, not {classes[0]}")
@@ -222,13 +220,13 @@ def sort_by_class(
     return order, codes[order].astype(np.int64), classes, sizes.astype(np.int64)
 
 
-def check_labels(name: str, labels: Array, samples: int) -> Array:
-    """Check that labels are one integer for every sample, and return them as they are; no value is read."""
+def check_labels(name: str, labels: Array, samples: int) -> NDArray[Any]:
+    """Check that labels are one integer for every sample, and return them as an array."""
     array = as_array(name, labels)
     if tuple(array.shape) != (samples,):
         raise ValueError(f"{name} must be [{samples}], one for every sample, not {list(array.shape)}")
-    if array.is_floating_point() or array.is_complex() if is_tensor(array) else array.dtype.kind not in "iub":
-        raise ValueError(f"{name} must be integers, not {str(array.dtype).removeprefix('torch.')}")
+    if array.dtype.kind not in "iub":
+        raise ValueError(f"{name} must be integers, not {array.dtype}")
     return array
 
 
@@ -238,12 +236,8 @@ def class_slices(class_sizes: NDArray[np.int64]) -> list[slice]:
     return list(map(slice, ends - class_sizes, ends))
 
 
-def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
+def sum_by_class(rows: Floats, class_sizes: NDArray[np.int64]) -> Floats:
     """Add up the rows of every class, `[classes, features]`, of rows `[samples, features]` that are sorted by class."""
-    if is_tensor(rows):
-        xp = namespace(rows)
-        classes = xp.repeat_interleave(xp.asarray(class_sizes, device=rows.device))
-        return xp.zeros_like(rows[: len(class_sizes)]).index_add_(0, classes, rows)
     if rows.size < SMALL:
         return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
     # A tenth of the time of numpy.add.reduceat, which goes along columns; of few rows that is faster.

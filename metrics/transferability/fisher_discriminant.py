@@ -4,20 +4,20 @@ import math
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, like, namespace
+from headstart.metrics.arrays import Floats
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 
 # The released program of SFDA: the rate at which shrinkage falls with the spread within classes, and its minimum.
 RATE, LEAST_SHRINKAGE = 5.0, 1e-10
 
 
-def all_components(statistics: FeatureStatistics) -> Array:
+def all_components(statistics: FeatureStatistics) -> Floats:
     """Return the features along the axes of their spread, `[samples, rank]`; discriminants do not change."""
     rank = statistics.spectrum.rank
     return statistics.principal_components(rank) if rank else statistics.centred[:, :1]
 
 
-def rows_and_axes(statistics: FeatureStatistics) -> tuple[Array, Array | None]:
+def rows_and_axes(statistics: FeatureStatistics) -> tuple[Floats, Floats | None]:
     """Return rows and axes for `class_probabilities` by all features, without a rotation of all samples if possible.
 
     Rotating all samples takes twice the products of a covariance. Only the parts that discriminants need are rotated
@@ -30,12 +30,12 @@ def rows_and_axes(statistics: FeatureStatistics) -> tuple[Array, Array | None]:
 
 
 def class_probabilities(
-    rows: Array,
+    rows: Floats,
     statistics: FeatureStatistics,
     dimensions: int,
     shrinkage: float | None = None,
-    axes: Array | None = None,
-) -> tuple[Array, float]:
+    axes: Floats | None = None,
+) -> tuple[Floats, float]:
     """Fit regularised linear discriminants to rows, and return the probabilities of the classes of the same rows.
 
     Each class is a Gaussian with its own mean, its share as prior, and the common covariance `(1 - a) W + a m I`. W is
@@ -58,18 +58,17 @@ def class_probabilities(
     Returns:
         Probabilities `[samples, classes]`, and the shrinkage.
     """
-    xp = namespace(rows)
     means, covariance = _means_and_covariance(rows, statistics)
     if axes is not None:
         means, covariance = means @ axes, axes.T @ covariance @ axes
     if shrinkage is None:
-        shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
-    weights = xp.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
+        shrinkage = max(math.exp(-RATE * max(float(np.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
+    weights = np.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
     halves = (means.T * weights).sum(0) / 2
     return _probabilities(rows @ (weights if axes is None else axes @ weights), halves, statistics), shrinkage
 
 
-def nearest_mean_probabilities(statistics: FeatureStatistics) -> Array:
+def nearest_mean_probabilities(statistics: FeatureStatistics) -> Floats:
     """Compute the probabilities of Gaussian classes of unit variance along every feature, `[samples, classes]`.
 
     As for `class_probabilities`, with the identity in place of the covariance.
@@ -78,13 +77,13 @@ def nearest_mean_probabilities(statistics: FeatureStatistics) -> Array:
     return _probabilities(statistics.centred @ means.T, (means**2).sum(1) / 2, statistics)
 
 
-def _probabilities(products: Array, halves: Array, statistics: FeatureStatistics) -> Array:
+def _probabilities(products: Floats, halves: Floats, statistics: FeatureStatistics) -> Floats:
     """Compute probabilities from products of the rows with the weights, and half of those of the means, `[classes]`."""
-    products += namespace(products).log(statistics.counts[:, 0] / statistics.samples) - halves
+    products += np.log(statistics.counts[:, 0] / statistics.samples) - halves
     return softmax(products)
 
 
-def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: float) -> Array:
+def along_discriminants(rows: Floats, statistics: FeatureStatistics, shrinkage: float) -> Floats:
     """Project centred rows onto the axes that separate the classes best, of unit variance within classes.
 
     Args:
@@ -95,37 +94,34 @@ def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: f
     Returns:
         `[samples, min(classes - 1, axes)]`.
     """
-    xp = namespace(rows)
     _, covariance = _means_and_covariance(rows, statistics)
-    factor = xp.linalg.cholesky(_shrunk(covariance, shrinkage, rows.shape[1]))
-    white = xp.linalg.solve(factor, rows.T).T
+    factor = np.linalg.cholesky(_shrunk(covariance, shrinkage, rows.shape[1]))
+    white = np.linalg.solve(factor, rows.T).T
     means = statistics.class_sums(white) / statistics.counts
-    _, _, axes = xp.linalg.svd(xp.sqrt(statistics.counts) * means, full_matrices=False)
-    return white @ axes[: statistics.classes - 1].T
+    _, _, axes = np.linalg.svd(np.sqrt(statistics.counts) * means, full_matrices=False)
+    return np.asarray(white @ axes[: statistics.classes - 1].T)
 
 
-def _means_and_covariance(rows: Array, statistics: FeatureStatistics) -> tuple[Array, Array]:
+def _means_and_covariance(rows: Floats, statistics: FeatureStatistics) -> tuple[Floats, Floats]:
     """Compute the means of classes `[classes, axes]`, and the covariance within classes, `[axes, axes]`."""
     means, deviations = statistics.class_moments(rows)
     return means, deviations.T @ deviations / statistics.samples
 
 
-def _shrunk(covariance: Array, shrinkage: float, dimensions: int) -> Array:
+def _shrunk(covariance: Floats, shrinkage: float, dimensions: int) -> Floats:
     """Mix a covariance with its mean variance in all directions; with 1 where it is 0."""
     spread = float(covariance.diagonal().sum()) / dimensions or 1.0
-    return (1 - shrinkage) * covariance + shrinkage * spread * like(np.eye(len(covariance)), covariance)
+    return (1 - shrinkage) * covariance + shrinkage * spread * np.eye(len(covariance))
 
 
-def softmax(scores: Array) -> Array:
+def softmax(scores: Floats) -> Floats:
     """Compute the softmax over classes in place of the scores, `[samples, classes]`."""
-    xp = namespace(scores)
-    scores -= xp.amax(scores, 1)[:, None]
-    xp.exp(scores, out=scores)
+    scores -= np.amax(scores, 1)[:, None]
+    np.exp(scores, out=scores)
     scores /= scores.sum(1)[:, None]
     return scores
 
 
-def of_own_class(values: Array, statistics: FeatureStatistics) -> Array:
+def of_own_class(values: Floats, statistics: FeatureStatistics) -> Floats:
     """Return the value of each sample's class, `[samples]`, from values `[samples, classes]`."""
-    labels = like(statistics.labels, values)
-    return values[like(np.arange(statistics.samples), values), labels]
+    return values[np.arange(statistics.samples), statistics.labels]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, like, namespace
+from headstart.metrics.arrays import Floats, Indices
 
 # The conventions of scikit-learn's GaussianMixture, with which the published N-LEEP scores were computed.
 REGULARISATION = 1e-6
@@ -22,17 +22,17 @@ BLOCK = 2**22
 class _Components:
     """Gaussians as logarithms of their peak densities, times their weights, `[components]`, means, and whitening."""
 
-    peaks: Array
-    means: Array
-    whitening: Array
+    peaks: Floats
+    means: Floats
+    whitening: Floats
 
-    def log_density(self, component: int, rows: Array) -> Array:
+    def log_density(self, component: int, rows: Floats) -> Floats:
         """Compute the log of weight times density of one component, `[rows]`."""
         whitened = (rows - self.means[component]) @ self.whitening[component].T
-        return self.peaks[component] - (whitened**2).sum(1) / 2
+        return np.asarray(self.peaks[component] - (whitened**2).sum(1) / 2)
 
 
-def fit_mixture(rows: Array, components: int, seed: int | np.random.SeedSequence) -> tuple[Array, float]:
+def fit_mixture(rows: Floats, components: int, seed: int | np.random.SeedSequence) -> tuple[Floats, float]:
     """Fit a mixture of Gaussians with full covariances.
 
     It starts from k-means and adds 1e-6 to the variances. It stops when the mean log likelihood changes by less than
@@ -53,9 +53,8 @@ def fit_mixture(rows: Array, components: int, seed: int | np.random.SeedSequence
         Probability of every component given the sample, `[samples, components]`, and the mean over samples, in nats, of
         the log density.
     """
-    xp = namespace(rows)
     labels = k_means(rows, components, seed)
-    responsibilities = (labels[:, None] == xp.arange(components, device=rows.device)) * xp.ones_like(rows[:, :1])
+    responsibilities = (labels[:, None] == np.arange(components)) * np.ones_like(rows[:, :1])
     # Beyond variances of 1e7, 1e-6 would drown in rounding.
     regularisation = max(REGULARISATION, 1e-13 * float((rows**2).mean(0).max()))
 
@@ -70,13 +69,12 @@ def fit_mixture(rows: Array, components: int, seed: int | np.random.SeedSequence
     return _expect(rows, mixture)
 
 
-def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
+def _expect(rows: Floats, mixture: _Components) -> tuple[Floats, float]:
     """Compute responsibilities, and the mean log likelihood."""
-    xp = namespace(rows)
     bounds = _bounds(rows, mixture)
     best = bounds.argmax(1)
-    densities = xp.full_like(bounds, -math.inf)
-    reached = xp.zeros_like(rows[:, 0])
+    densities = np.full_like(bounds, -math.inf)
+    reached = np.zeros_like(rows[:, 0])
     for component in range(len(mixture.means)):
         members = best == component
         reached[members] = mixture.log_density(component, rows[members])
@@ -86,51 +84,49 @@ def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
         members = counts[:, component]
         densities[members, component] = mixture.log_density(component, rows[members])
 
-    highest = xp.amax(densities, 1)[:, None]
-    shares = xp.exp(densities - highest)
+    highest = np.amax(densities, 1)[:, None]
+    shares = np.exp(densities - highest)
     sums = shares.sum(1)[:, None]
-    return shares / sums, float((highest + xp.log(sums)).mean())
+    return shares / sums, float((highest + np.log(sums)).mean())
 
 
-def _bounds(rows: Array, mixture: _Components) -> Array:
+def _bounds(rows: Floats, mixture: _Components) -> Floats:
     """Bound the log densities from above, by the last whitened coordinates, `[samples, components]`."""
-    xp = namespace(rows)
     components, features = mixture.means.shape
     used = min(BOUND_COORDINATES, features)
     axes = mixture.whitening[:, -used:]
-    offsets = xp.einsum("kbf,kf->kb", axes, mixture.means)
+    offsets = np.einsum("kbf,kf->kb", axes, mixture.means)
     flat = axes.reshape(components * used, features).T
     parts = []
     step = max(1, BLOCK // (components * used))
     for start in range(0, len(rows), step):
         whitened = (rows[start : start + step] @ flat).reshape(-1, components, used) - offsets
-        parts.append(mixture.peaks - xp.einsum("nkb,nkb->nk", whitened, whitened) / 2)
-    return xp.concatenate(parts)
+        parts.append(mixture.peaks - np.einsum("nkb,nkb->nk", whitened, whitened) / 2)
+    return np.concatenate(parts)
 
 
-def _maximise(rows: Array, responsibilities: Array, regularisation: float) -> _Components:
+def _maximise(rows: Floats, responsibilities: Floats, regularisation: float) -> _Components:
     """Fit every component to the samples, weighted by its responsibilities."""
-    xp = namespace(rows)
     features, components = rows.shape[1], responsibilities.shape[1]
     # A component without samples keeps a positive weight.
     sizes = responsibilities.sum(0) + 10 * np.finfo(np.float64).eps
     means = responsibilities.T @ rows / sizes[:, None]
-    covariances = xp.zeros((components, features, features), dtype=rows.dtype, device=rows.device)
+    covariances = np.zeros((components, features, features), dtype=rows.dtype)
     for component in range(components):
         members = responsibilities[:, component] > 0
         deviations = rows[members] - means[component]
-        deviations *= xp.sqrt(responsibilities[members, component] / sizes[component])[:, None]
+        deviations *= np.sqrt(responsibilities[members, component] / sizes[component])[:, None]
         covariances[component] = deviations.T @ deviations
 
-    diagonal = like(np.arange(features), rows)
+    diagonal = np.arange(features)
     covariances[:, diagonal, diagonal] += regularisation
-    whitening = xp.linalg.inv(xp.linalg.cholesky(covariances))
-    determinants = xp.log(whitening[:, diagonal, diagonal]).sum(1)
-    peaks = xp.log(sizes / sizes.sum()) + determinants - features / 2 * math.log(2 * math.pi)
+    whitening = np.linalg.inv(np.linalg.cholesky(covariances))
+    determinants = np.log(whitening[:, diagonal, diagonal]).sum(1)
+    peaks = np.log(sizes / sizes.sum()) + determinants - features / 2 * math.log(2 * math.pi)
     return _Components(peaks, means, whitening)
 
 
-def k_means(rows: Array, clusters: int, seed: int | np.random.SeedSequence) -> Array:
+def k_means(rows: Floats, clusters: int, seed: int | np.random.SeedSequence) -> Indices:
     """Cluster rows `[samples, features]` by Lloyd's algorithm until no row changes its cluster, at most 100 times.
 
     Args:
@@ -141,13 +137,12 @@ def k_means(rows: Array, clusters: int, seed: int | np.random.SeedSequence) -> A
     Returns:
         The cluster of each row, `[samples]`.
     """
-    xp = namespace(rows)
     centres = _spread_out(rows, clusters, np.random.default_rng(seed))
     labels = _nearest(rows, centres)
     for _ in range(ITERATIONS):
-        members = (labels[:, None] == xp.arange(clusters, device=rows.device)) * xp.ones_like(rows[:, :1])
+        members = (labels[:, None] == np.arange(clusters)) * np.ones_like(rows[:, :1])
         sizes = members.sum(0)[:, None]
-        centres = xp.where(sizes > 0, members.T @ rows / xp.clip(sizes, 1, None), centres)
+        centres = np.where(sizes > 0, members.T @ rows / np.clip(sizes, 1, None), centres)
         moved = _nearest(rows, centres)
         if bool((moved == labels).all()):
             break
@@ -155,29 +150,28 @@ def k_means(rows: Array, clusters: int, seed: int | np.random.SeedSequence) -> A
     return labels
 
 
-def _nearest(rows: Array, centres: Array) -> Array:
-    return ((centres**2).sum(1) - 2 * (rows @ centres.T)).argmin(1)
+def _nearest(rows: Floats, centres: Floats) -> Indices:
+    return np.asarray(((centres**2).sum(1) - 2 * (rows @ centres.T)).argmin(1))
 
 
-def _spread_out(rows: Array, clusters: int, generator: np.random.Generator) -> Array:
+def _spread_out(rows: Floats, clusters: int, generator: np.random.Generator) -> Floats:
     """Choose starting points far from one another, each as the best of a few sampled ones.
 
     Source: David Arthur, Sergei Vassilvitskii, "k-means++: The Advantages of Careful Seeding", SODA 2007, in the greedy
     form that its section 6 mentions.
     """
-    xp = namespace(rows)
     norms = (rows**2).sum(1)
     trials = 2 + int(math.log(clusters))
     first = int(generator.integers(len(rows)))
-    centres, nearest = [first], xp.clip(norms + norms[first] - 2 * (rows @ rows[first]), 0, None)
+    centres, nearest = [first], np.clip(norms + norms[first] - 2 * (rows @ rows[first]), 0, None)
 
     while len(centres) < clusters:
-        steps = xp.cumsum(nearest, 0)
-        sampled = like(generator.random(trials), rows) * steps[-1]
-        indices = xp.clip(xp.searchsorted(steps, sampled), 0, len(rows) - 1)
+        steps = np.cumsum(nearest, 0)
+        sampled = generator.random(trials) * steps[-1]
+        indices = np.clip(np.searchsorted(steps, sampled), 0, len(rows) - 1)
         distances = norms[:, None] + norms[indices] - 2 * (rows @ rows[indices].T)
-        distances = xp.minimum(xp.clip(distances, 0, None), nearest[:, None])
+        distances = np.minimum(np.clip(distances, 0, None), nearest[:, None])
         best = int(distances.sum(0).argmin())
         centres.append(int(indices[best]))
         nearest = distances[:, best]
-    return rows[like(np.array(centres), rows)]
+    return rows[centres]

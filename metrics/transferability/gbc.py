@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, check_choice, check_integer, like, namespace
+from headstart.metrics.arrays import Array, Floats, check_choice, check_integer
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 
 Covariance = Literal["spherical", "diagonal"]
@@ -54,7 +54,7 @@ def gbc(
     return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
 
 
-def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:
+def class_overlaps(means: Floats, variances: Floats, covariance: Covariance, variant: Variant) -> Floats:
     """Compute the Bhattacharyya coefficients of all pairs of Gaussians, each class with all later ones in one step.
 
     Args:
@@ -66,17 +66,16 @@ def class_overlaps(means: Array, variances: Array, covariance: Covariance, varia
     Returns:
         `[classes, classes]`, 0 on the diagonal.
     """
-    xp = namespace(means)
     # A spherical class has one column, whose weight is its number of dimensions.
-    spread, weight = xp.clip(variances, VARIANCE_FLOOR, None), 1
+    spread, weight = np.clip(variances, VARIANCE_FLOOR, None), 1
     if covariance == "spherical":
         spread = spread.mean(1)[:, None]
         weight = means.shape[1] if variant == "textbook" else 1
-    logarithms = xp.log(spread).sum(1)
-    overlaps = like(np.zeros((len(means), len(means))), means)
+    logarithms = np.log(spread).sum(1)
+    overlaps = np.zeros((len(means), len(means)))
     for i in range(len(means) - 1):
         middle = (spread[i] + spread[i + 1 :]) / 2
         distances = ((means[i] - means[i + 1 :]) ** 2 / middle).sum(1) / 8
-        determinants = xp.log(middle).sum(1) - (logarithms[i] + logarithms[i + 1 :]) / 2
-        overlaps[i, i + 1 :] = xp.exp(-distances - weight * determinants / 2)
+        determinants = np.log(middle).sum(1) - (logarithms[i] + logarithms[i + 1 :]) / 2
+        overlaps[i, i + 1 :] = np.exp(-distances - weight * determinants / 2)
     return overlaps + overlaps.T

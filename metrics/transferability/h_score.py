@@ -1,6 +1,8 @@
 """H-score, as published and with the covariance regularised by shrinkage."""
 
-from headstart.metrics.arrays import Array, namespace
+import numpy as np
+
+from headstart.metrics.arrays import Array, Floats
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum, statistics_of
 
 
@@ -31,7 +33,7 @@ def h_score(features: Array | FeatureStatistics, labels: Array | None = None, sh
     return explained_classes(statistics.spectrum, statistics.counts)
 
 
-def explained_classes(spectrum: Spectrum, counts: Array) -> float:
+def explained_classes(spectrum: Spectrum, counts: Floats) -> float:
     """Compute the H-score from the spectrum of the centred Gram matrix and the sizes of classes, `[classes, 1]`."""
     rank, most = spectrum.rank, float(len(counts) - 1)
     # Centred samples have at most this rank, at which their coordinates separate all classes.
@@ -51,7 +53,7 @@ def _shrunk(statistics: FeatureStatistics) -> float:
 
     squared = float((variances**2).sum())
     spread = max(squared - features * mean**2, 0.0)
-    norms = namespace(statistics.centred).einsum("ij,ij->i", statistics.centred, statistics.centred)
+    norms = np.einsum("ij,ij->i", statistics.centred, statistics.centred)
     error = min((float((norms**2).sum()) / samples - squared) / samples, spread)
     intensity = error / spread if error > 0 else 0.0
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
+from headstart.metrics.arrays import Array, check_integer
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 
 # Both are from Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV, 2021, and Wu et al.
@@ -49,27 +49,18 @@ def knn_accuracy(
     if samples == 1:
         return 0.0
     rows = statistics.centred + statistics.mean
-    xp = namespace(rows)
-    lengths = xp.sqrt((rows**2).sum(1))[:, None]
-    rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    lengths = np.sqrt((rows**2).sum(1))[:, None]
+    rows = rows / np.where(lengths > 0, lengths, np.ones_like(lengths))
 
-    step, right = max(1, BLOCK // samples), 0.0
+    count, step, right = min(int(neighbours), samples - 1), max(1, BLOCK // samples), 0.0
     for start in range(0, samples, step):
         block = np.arange(start, min(start + step, samples))
         similarities = rows[start : start + step] @ rows.T
-        similarities[like(block - start, rows), like(block, rows)] = -math.inf
-        nearest = _highest(similarities, min(int(neighbours), samples - 1)) - SAME
-        votes = xp.where(similarities >= nearest, xp.exp((similarities - 1) / TEMPERATURE), xp.zeros_like(similarities))
-        counts = to_host(statistics.class_sums(votes.T))
+        similarities[block - start, block] = -math.inf
+        nearest = np.partition(similarities, -count, axis=1)[:, [-count]] - SAME
+        votes = np.where(similarities >= nearest, np.exp((similarities - 1) / TEMPERATURE), np.zeros_like(similarities))
+        counts = statistics.class_sums(votes.T)
         winners = counts >= counts.max(0) * (1 - SAME)
         right += float((winners[statistics.labels[block], block - start] / winners.sum(0)).sum())
 
     return float(right / samples)
-
-
-def _highest(values: Array, count: int) -> Array:
-    """Return the smallest of the `count` highest values of each row, `[rows, 1]`."""
-    index = values.shape[1] - count
-    if is_tensor(values):
-        return values.kthvalue(index + 1, dim=1, keepdim=True).values
-    return np.partition(values, index, axis=1)[:, index : index + 1]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
+from headstart.metrics.arrays import Array, Floats, as_array, to_float64
 from headstart.metrics.transferability.feature_statistics import check_labels, class_slices, sort_by_class, sum_by_class
 
 # Softmax in bfloat16 misses a sum of 1 by up to about this much.
@@ -34,8 +34,8 @@ def leep(probabilities: Array, labels: Array) -> float:
         )
 
     order, _, _, sizes = sort_by_class(labels, len(values))
-    rows = values[like(order, values)]
-    sums = to_host(rows.sum(1))
+    rows = values[order]
+    sums = rows.sum(1)
     # NaN fails the comparison, too.
     wrong = np.flatnonzero(~(np.abs(sums - 1) <= SUM_TOLERANCE))
     if len(wrong):
@@ -45,18 +45,17 @@ def leep(probabilities: Array, labels: Array) -> float:
     return expected_log_prediction(rows, sizes)
 
 
-def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> float:
+def expected_log_prediction(rows: Floats, class_sizes: NDArray[np.int64]) -> float:
     """Compute LEEP of checked probabilities `[samples, source classes]` that are sorted by class."""
-    xp = namespace(rows)
     joint = sum_by_class(rows, class_sizes)
     marginal = joint.sum(0)
-    conditional = joint / xp.where(marginal > 0, marginal, xp.ones_like(marginal))
+    conditional = joint / np.where(marginal > 0, marginal, np.ones_like(marginal))
     if len(class_sizes) == 1:
         return 0.0
 
     # A sample's own share in P(y | z) keeps its prediction above 0.
     parts = zip(class_slices(class_sizes), conditional, strict=True)
-    return min(sum(float(xp.log(rows[part] @ shares).sum()) for part, shares in parts) / len(rows), 0.0)
+    return min(sum(float(np.log(rows[part] @ shares).sum()) for part, shares in parts) / len(rows), 0.0)
 
 
 def nce(source_labels: Array, target_labels: Array) -> float:
@@ -75,12 +74,12 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     Raises:
         ValueError: The labels do not fit one another, or are not integers.
     """
-    shape = to_host(as_array("source_labels", source_labels)).shape
+    shape = as_array("source_labels", source_labels).shape
     if len(shape) != 1 or not shape[0]:
         raise ValueError(f"source_labels must be [samples], at least one, not {list(shape)}")
 
     source, target = (
-        np.unique(to_host(check_labels(name, labels, shape[0])), return_inverse=True)[1]
+        np.unique(check_labels(name, labels, shape[0]), return_inverse=True)[1]
         for name, labels in (("source_labels", source_labels), ("target_labels", target_labels))
     )
     _, joint = np.unique(source * (target.max() + 1) + target, return_counts=True)

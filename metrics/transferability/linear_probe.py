@@ -1,11 +1,12 @@
 """Accuracy of a linear probe under cross-validation."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
+from headstart.metrics.arrays import Array, Flags, Floats, check_integer
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, decompose, statistics_of
 
 PENALTY = 1.0
@@ -79,10 +80,9 @@ def sample_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArr
 def _predict(statistics: FeatureStatistics, held_out: Flags) -> Flags:
     """Predict the held-out samples by a fit to the others, and return which predictions are correct."""
     centred = statistics.centred
-    rows, predicted = (centred[like(np.flatnonzero(part), centred)] for part in (~held_out, held_out))
-    xp = namespace(rows)
-    mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
-    deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
+    rows, predicted = (centred[np.flatnonzero(part)] for part in (~held_out, held_out))
+    mean, deviation = rows.mean(0), np.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
+    deviation = np.where(deviation > 0, deviation, np.ones_like(deviation))
     present, codes = np.unique(statistics.labels[~held_out], return_inverse=True)
     rows, predicted = (rows - mean) / deviation, (predicted - mean) / deviation
 
@@ -90,27 +90,27 @@ def _predict(statistics: FeatureStatistics, held_out: Flags) -> Flags:
     axes = _principal_axes(rows)
     weight, intercept = fit_logistic(rows @ axes, codes, len(present), PENALTY)
     scores = (predicted @ axes) @ weight + intercept
-    return np.asarray(present[to_host(scores.argmax(1))] == statistics.labels[held_out])
+    return np.asarray(present[scores.argmax(1)] == statistics.labels[held_out])
 
 
-def _principal_axes(rows: Array) -> Array:
+def _principal_axes(rows: Floats) -> Floats:
     """Find the orthonormal axes along which centred rows `[samples, features]` differ, `[features, rank]`."""
     samples, features = rows.shape
     rounding = max(samples, features) * np.finfo(np.float64).eps
     squares, vectors = decompose(rows.T @ rows if features <= samples else rows @ rows.T, rounding)
     rank = int((squares > 0).sum())
     vectors = vectors[:, :rank]
-    return vectors if features <= samples else rows.T @ vectors / namespace(rows).sqrt(squares[:rank])
+    return vectors if features <= samples else rows.T @ vectors / np.sqrt(squares[:rank])
 
 
 def fit_logistic(
-    rows: Array,
+    rows: Floats,
     labels: NDArray[np.int64],
     classes: int,
     penalty: float,
     tolerance: float = GRADIENT_TOLERANCE,
     loss_tolerance: float = 0.0,
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Fit logistic regression, `penalty |W|^2 / 2 + sum of cross-entropies`, the intercepts unpenalised.
 
     Along every feature, the weights are fitted in units in which the sum is about equally curved. On principal
@@ -131,41 +131,40 @@ def fit_logistic(
     """
     from scipy.optimize import minimize  # slow to import, and no other metric needs it
 
-    xp = namespace(rows)
     samples, features = rows.shape
-    own_class = like(np.arange(samples), rows), like(labels, rows)
-    units = 1 / xp.sqrt(penalty + CURVATURE * (rows**2).sum(0))[:, None]
+    own_class = np.arange(samples), labels
+    units = 1 / np.sqrt(penalty + CURVATURE * (rows**2).sum(0))[:, None]
     intercept_unit = (CURVATURE * samples) ** -0.5
     scaled, penalties = rows * units.T, penalty * units**2
 
-    def objective(parameters: Floats, scaled: Array) -> tuple[float, Floats]:
-        matrix = like(parameters.reshape(features + 1, classes), rows)
+    def objective(parameters: Floats, scaled: NDArray[Any]) -> tuple[float, Floats]:
+        matrix = parameters.reshape(features + 1, classes)
         weight = matrix[:-1]
-        scores = scaled @ xp.asarray(weight, dtype=scaled.dtype)
-        scores += xp.asarray(matrix[-1] * intercept_unit, dtype=scaled.dtype)
-        scores -= xp.amax(scores, 1)[:, None]
-        loss = (penalties * weight**2).sum() / 2 - scores[own_class].sum(dtype=xp.float64)
+        scores = scaled @ np.asarray(weight, dtype=scaled.dtype)
+        scores += np.asarray(matrix[-1] * intercept_unit, dtype=scaled.dtype)
+        scores -= np.amax(scores, 1)[:, None]
+        loss = (penalties * weight**2).sum() / 2 - scores[own_class].sum(dtype=np.float64)
 
         # In place: a matrix of samples and classes may be as large as the rows.
-        errors = xp.exp(scores, out=scores)
+        errors = np.exp(scores, out=scores)
         sums = errors.sum(1)[:, None]
-        loss += xp.log(sums).sum(dtype=xp.float64)
+        loss += np.log(sums).sum(dtype=np.float64)
         errors /= sums
         errors[own_class] -= 1
 
-        intercepts = errors.sum(0, dtype=xp.float64)[None] * intercept_unit
-        gradient = xp.concatenate([scaled.T @ errors + penalties * weight, intercepts])
-        return float(loss), to_host(gradient).ravel()
+        intercepts = errors.sum(0, dtype=np.float64)[None] * intercept_unit
+        gradient = np.concatenate([scaled.T @ errors + penalties * weight, intercepts])
+        return float(loss), gradient.ravel()
 
     parameters = np.zeros((features + 1) * classes)
-    for precision, least_fall in ((xp.float32, COARSE), (xp.float64, loss_tolerance)):
+    for precision, least_fall in ((np.float32, COARSE), (np.float64, loss_tolerance)):
         parameters = minimize(
             objective,
             parameters,
-            args=(xp.asarray(scaled, dtype=precision),),
+            args=(np.asarray(scaled, dtype=precision),),
             method="L-BFGS-B",
             jac=True,
             options={"maxiter": ITERATIONS, "gtol": tolerance * samples, "ftol": least_fall},
         ).x
-    matrix = like(parameters.reshape(features + 1, classes), rows)
+    matrix = parameters.reshape(features + 1, classes)
     return matrix[:-1] * units, matrix[-1] * intercept_unit

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, check_choice, namespace
+from headstart.metrics.arrays import Array, Floats, check_choice
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 
 # Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
@@ -55,7 +55,7 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None, var
     """
     check_choice("variant", variant, Variant)
     statistics = statistics_of(features, labels)
-    xp, samples, dimensions = namespace(statistics.counts), statistics.samples, statistics.dimensions
+    samples, dimensions = statistics.samples, statistics.dimensions
     spectrum = statistics.uncentred_spectrum
     rank = min(spectrum.rank, samples)
     eigenvalues = spectrum.eigenvalues[:rank]
@@ -64,28 +64,28 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None, var
     if variant == "released":
         if not rank:
             raise ValueError("LogME as released has no value for features that are all 0")
-        pairs = zip(squares, xp.clip(residuals, 0, None), strict=True)
+        pairs = zip(squares, np.clip(residuals, 0, None), strict=True)
         return float(np.mean([_released(eigenvalues, *pair, samples, dimensions) for pair in pairs]))
     if rank == samples:
         # The features span every target.
-        residuals = xp.zeros_like(residuals)
+        residuals = np.zeros_like(residuals)
     else:
         rounding = max(samples, dimensions) * np.finfo(np.float64).eps
-        residuals = xp.maximum(residuals, rounding * statistics.counts[:, 0])
+        residuals = np.maximum(residuals, rounding * statistics.counts[:, 0])
 
     if rank:
         ratios = _fixed_point(eigenvalues, squares, residuals, samples)[:, None]
         misfit = (squares * (ratios / (ratios + eigenvalues))).sum(1) + residuals
-        evidence = -samples * xp.log(misfit) - xp.log1p(eigenvalues / ratios).sum(1)
+        evidence = -samples * np.log(misfit) - np.log1p(eigenvalues / ratios).sum(1)
     else:
-        evidence = -samples * xp.log(residuals)
+        evidence = -samples * np.log(residuals)
     constant = math.log(samples / (2 * math.pi)) - 1
     return float(float(evidence.mean()) / samples + constant) / 2
 
 
-def _released(eigenvalues: Array, squares: Array, residual: Array, samples: int, dimensions: int) -> float:
+def _released(eigenvalues: Floats, squares: Floats, residual: float, samples: int, dimensions: int) -> float:
     """Compute the evidence of one class per sample, as the released program does."""
-    xp, alpha, beta = namespace(squares), 1.0, 1.0
+    alpha, beta = 1.0, 1.0
     for _ in range(RELEASED_ITERATIONS):
         ratio = alpha / beta
         effective = float((eigenvalues / (eigenvalues + ratio)).sum())
@@ -97,18 +97,17 @@ def _released(eigenvalues: Array, squares: Array, residual: Array, samples: int,
 
     # Singular values of 0 count where there is one for each sample.
     missing = samples - len(eigenvalues) if samples <= dimensions else 0
-    determinant = float(xp.log(alpha + beta * eigenvalues).sum()) + missing * math.log(alpha)
+    determinant = float(np.log(alpha + beta * eigenvalues).sum()) + missing * math.log(alpha)
     evidence = dimensions * math.log(alpha) + samples * math.log(beta / (2 * math.pi)) - determinant
     return (evidence - beta * errors - alpha * weights) / (2 * samples)
 
 
-def _fixed_point(eigenvalues: Array, squares: Array, residuals: Array, samples: int) -> Array:
+def _fixed_point(eigenvalues: Floats, squares: Floats, residuals: Floats, samples: int) -> Floats:
     """Iterate the ratio of the precisions of every class from 1 until it converges, `[classes]`."""
-    xp = namespace(squares)
     rank = len(eigenvalues)
     lowest, highest = float(eigenvalues[-1]) / DRIFT, float(eigenvalues[0]) * DRIFT
-    ratios = xp.ones_like(residuals)
-    active = xp.ones_like(residuals) > 0
+    ratios = np.ones_like(residuals)
+    active = np.ones_like(residuals) > 0
 
     for _ in range(ITERATIONS):
         ratio, square = ratios[active][:, None], squares[active]
@@ -119,11 +118,11 @@ def _fixed_point(eigenvalues: Array, squares: Array, residuals: Array, samples: 
         free = samples - rank + shrunk.sum(1)
 
         # Weights of 0 send the ratio to infinity.
-        updated = xp.clip(effective * errors / xp.clip(free * weights, 1e-300, None), lowest, highest)
+        updated = np.clip(effective * errors / np.clip(free * weights, 1e-300, None), lowest, highest)
         ratios[active] = updated
-        moving = xp.abs(xp.log(updated / ratio[:, 0])) > TOLERANCE
+        moving = np.abs(np.log(updated / ratio[:, 0])) > TOLERANCE
         if not bool(moving.any()):
             break
-        active[xp.where(active)[0]] = moving
+        active[np.where(active)[0]] = moving
 
     return ratios

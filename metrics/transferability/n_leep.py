@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, to_host
+from headstart.metrics.arrays import Array, Flags, Floats, check_integer
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture
 from headstart.metrics.transferability.leep import expected_log_prediction
@@ -76,7 +76,7 @@ def prepare_n_leep(
         )
 
     rank = statistics.spectrum.rank
-    variances = to_host(statistics.spectrum.eigenvalues)
+    variances = statistics.spectrum.eigenvalues
     shares = np.cumsum(variances) / max(variances.sum(), np.finfo(np.float64).tiny)
     axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
     # Without any spread, all samples are one component.
@@ -85,7 +85,7 @@ def prepare_n_leep(
     responsibilities = [fit_mixture(rows, components, start)[0] for start in starts]
 
     def score(kept: Flags) -> Floats:
-        indices, sizes = like(np.flatnonzero(kept), rows), np.bincount(statistics.labels[kept])
+        indices, sizes = np.flatnonzero(kept), np.bincount(statistics.labels[kept])
         return np.array([expected_log_prediction(probabilities[indices], sizes) for probabilities in responsibilities])
 
     return score

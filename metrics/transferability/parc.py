@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Flags, Floats, check_choice, check_integer, like, namespace, to_host
+from headstart.metrics.arrays import Array, Flags, Floats, check_choice, check_integer
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Variant, statistics_of
 
 # Pairs, which are ranked, grow with the square of the samples.
@@ -88,12 +88,12 @@ def prepare_parc(
         probed = np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False)
     probed = probed[np.argsort(statistics.order[probed])]
     if variant != "released" and components is None:
-        rows = statistics.centred[like(probed, statistics.centred)] + statistics.mean
+        rows = statistics.centred[probed] + statistics.mean
     else:
         compared = statistics.centred if components is None else _oriented_components(statistics, components)
         compared = _standardised(compared) if variant == "released" else compared
-        rows = compared[like(probed, compared)]
-    distances = np.round(1 - to_host(_correlations(rows)), DIGITS)
+        rows = compared[probed]
+    distances = np.round(1 - _correlations(rows), DIGITS)
 
     one, other = np.triu_indices(len(probed), 1)
     order = np.argsort(distances[one, other], kind="stable")
@@ -109,21 +109,19 @@ def prepare_parc(
     return score
 
 
-def _oriented_components(statistics: FeatureStatistics, count: int) -> Array:
+def _oriented_components(statistics: FeatureStatistics, count: int) -> Floats:
     """Return the first principal components, `[samples, components]`, the largest loading of each above 0."""
     components = statistics.principal_components(max(1, min(count, statistics.spectrum.rank)))
-    xp = namespace(components)
     loadings = statistics.centred.T @ components
-    signs = xp.where(xp.amax(loadings, 0) >= -xp.amin(loadings, 0), 1.0, -1.0)
+    signs = np.where(np.amax(loadings, 0) >= -np.amin(loadings, 0), 1.0, -1.0)
     return components * signs
 
 
-def _standardised(rows: Array) -> Array:
+def _standardised(rows: Floats) -> Floats:
     """Divide centred rows by their standard deviations; features that are the same for all samples are 0."""
-    xp = namespace(rows)
-    deviations = xp.sqrt((rows**2).mean(0))
+    deviations = np.sqrt((rows**2).mean(0))
     varies = deviations > LEAST_SPREAD * deviations.max()
-    return xp.where(varies, rows / xp.where(varies, deviations, xp.ones_like(deviations)), xp.zeros_like(rows))
+    return np.where(varies, rows / np.where(varies, deviations, np.ones_like(deviations)), np.zeros_like(rows))
 
 
 def _label_distance_levels(classes: int, variant: Variant) -> NDArray[np.int64]:
@@ -148,11 +146,10 @@ def _rank_correlation(ascending: Floats, levels: NDArray[np.int64]) -> float:
     return float(np.corrcoef(ranks, label_ranks[levels])[0, 1])
 
 
-def _correlations(rows: Array) -> Array:
+def _correlations(rows: Floats) -> Floats:
     """Correlate the features of every pair of samples, `[samples, samples]`; 0 where a sample's are all the same."""
-    xp = namespace(rows)
     deviations = rows - rows.mean(1)[:, None]
-    lengths = xp.sqrt((deviations**2).sum(1))[:, None]
-    varies = lengths > 1e-12 * xp.sqrt((rows**2).sum(1))[:, None]
-    directions = xp.where(varies, deviations / xp.where(varies, lengths, xp.ones_like(lengths)), xp.zeros_like(rows))
+    lengths = np.sqrt((deviations**2).sum(1))[:, None]
+    varies = lengths > 1e-12 * np.sqrt((rows**2).sum(1))[:, None]
+    directions = np.where(varies, deviations / np.where(varies, lengths, np.ones_like(lengths)), np.zeros_like(rows))
     return directions @ directions.T

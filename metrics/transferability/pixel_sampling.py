@@ -1,11 +1,12 @@
 """Samples of pixels of dense features and label maps, so that metrics of features and labels apply to segmentation."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Floats, Indices, as_array, check_integer, is_tensor, like, to_host
+from headstart.metrics.arrays import Array, Floats, Indices, as_array, check_integer
 
 
 def sample_pixels(
@@ -15,7 +16,7 @@ def sample_pixels(
     ignore_label: int | None = 255,
     seed: int | np.random.Generator = 0,
     counts: NDArray[np.int64] | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Sample pixels of every image with probability inverse to the frequency of their class in the data set.
 
     Source: Andrea Agostinelli et al., "How stable are Transferability Metrics evaluations?", ECCV 2022, section 5,
@@ -32,7 +33,7 @@ def sample_pixels(
     is read at the centres of the features' pixels (nearest), so no feature vector is repeated.
 
     Args:
-        features: Of the backbone's dense layer, `[images, features, h, w]`, an array or a tensor on any device.
+        features: Of the backbone's dense layer, `[images, features, h, w]`, an array or a tensor.
         labels: Integers from 0, `[images, H, W]`.
         per_image: Pixels per image; an image with fewer valid pixels contributes each of these once.
         ignore_label: Pixels with this label are never sampled; None where all are valid.
@@ -42,7 +43,7 @@ def sample_pixels(
             `labels`.
 
     Returns:
-        Features `[pixels, features]` and labels `[pixels]`, in the order of the images, arrays or tensors as given.
+        Features `[pixels, features]` and labels `[pixels]`, in the order of the images.
 
     Raises:
         ValueError: The shapes do not fit; labels are not integers from 0; an option is out of range; a class has no
@@ -67,9 +68,7 @@ def sample_pixels(
     if not len(image):
         raise ValueError(f"labels: every pixel has the ignored label {ignore_label}; at least one other is needed")
 
-    i, y, x = (like(part, features) for part in (image, pixel // size[1], pixel % size[1]))
-    classes = small[image, pixel].astype(np.int64)
-    return features[i, :, y, x], like(classes, labels) if is_tensor(labels) else classes
+    return features[image, :, pixel // size[1], pixel % size[1]], small[image, pixel].astype(np.int64)
 
 
 def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) -> NDArray[np.int64]:
@@ -92,7 +91,7 @@ def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) ->
 
 
 def _integers(labels: Array) -> NDArray[np.integer]:
-    array = to_host(as_array("labels", labels))
+    array = as_array("labels", labels)
     if array.dtype.kind not in "iu":
         raise ValueError(f"labels must be integers, not {array.dtype}")
     return array

@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.arrays import Array, Floats
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 
 # The distortion of the published scores.
@@ -44,17 +44,17 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     for rows in statistics.class_rows:
         x = statistics.centred[rows]
         size, dimensions = x.shape
-        eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
+        eigenvalues = np.linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
         least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
         classes += coding_rate(eigenvalues[eigenvalues > least], size * epsilon)
     return whole - classes / statistics.classes
 
 
-def coding_rate(eigenvalues: Array, scale: float) -> float:
+def coding_rate(eigenvalues: Floats, scale: float) -> float:
     """Compute the coding rate of samples in nats.
 
     Args:
         eigenvalues: Of their Gram matrix, `[r]`.
         scale: Number of samples, times the distortion.
     """
-    return float(namespace(eigenvalues).log1p(eigenvalues / scale).sum()) / 2
+    return float(np.log1p(eigenvalues / scale).sum()) / 2

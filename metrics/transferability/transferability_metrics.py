@@ -12,7 +12,6 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from headstart.metrics.transferability.feature_statistics import check_labels
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.leep import leep
@@ -56,12 +55,13 @@ class _OfRows(Metric):
             labels: Integers from 0, `[samples]`.
 
         Raises:
-            ValueError: The shapes do not fit, or labels are no integers.
+            ValueError: The shapes do not fit.
         """
         width = self.rows[0].shape[1] if self.rows else None
         if rows.ndim != 2 or not rows.shape[1] or width not in (None, rows.shape[1]):
             raise ValueError(f"{self.name} must be [samples, {width or 'columns'}], not {list(rows.shape)}")
-        check_labels("labels", labels, len(rows))
+        if labels.shape != rows.shape[:1]:
+            raise ValueError(f"labels must be [{len(rows)}], one for every sample, not {list(labels.shape)}")
         self.rows.append(rows.detach())
         self.labels.append(labels)
 

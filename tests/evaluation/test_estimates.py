@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.evaluation.estimates import by_measure, few_targets, over_targets, with_interval
-
-
-def test_a_sentence_says_what_so_few_targets_cannot_show() -> None:
-    sentence = "5 targets have no intervals of 95 % and no significant differences at 5 %; both need 6 targets."
-    assert (few_targets(5), few_targets(6)) == ([sentence], [])
+from headstart.evaluation.estimates import by_measure, over_targets, with_interval
 
 
 def test_targets_without_a_value_do_not_count() -> None:

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.performances import performances
 from headstart.evaluation.report.report import report
 from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.metrics.sample_efficiency.curves import SKIPPED
@@ -98,11 +97,6 @@ def test_a_report_has_no_learning_curves_of_them(lazy: Path) -> None:
     assert "setting-1-reached" in page.content["figures"]
     assert "setting-1-learning_curves" not in page.content["figures"]
     assert "Evaluated lazily: there are no learning curves." in output.read_text()
-
-
-def test_accuracies_are_no_performances(lazy: Path) -> None:
-    with pytest.raises(UserError, match=r"^performance: baseline was not evaluated at \d+ samples .* every"):
-        performances(str(lazy), output=str(lazy.parent / "table.csv"))
 
 
 def test_lazy_and_whole_traces_of_one_stream_join(lazy: Path, tmp_path: Path) -> None:

@@ -104,16 +104,6 @@ def test_runs_that_differ_in_more_than_methods_and_orderings_are_chosen_by_where
     assert sample_efficiency(str(tmp_path / "run-*"), threshold=0.85)["criterion"]["threshold"] == 0.85
 
 
-def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) -> None:
-    run, output = write_run(tmp_path / "run"), tmp_path / "made" / "scores.json"
-    first = score(run, output)
-    assert score(run, output) == first
-    with pytest.raises(UserError, match=r"^output: '.*scores.json' holds something else; .*--overwrite=true"):
-        score(run, output, threshold=0.79)
-    assert json.loads(output.read_text()) == first
-    assert score(run, output, threshold=0.79, overwrite=True) != first
-
-
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generator = np.random.default_rng(0)
     correct = generator.integers(70, 100, (2, 20, 60))

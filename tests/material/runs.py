@@ -58,7 +58,6 @@ def write_run(
     rate: float = 0.1,
     complete: bool = True,
     threshold: float = 0.8,
-    registry: str | None = None,
     measure: Measure = "accuracy",
     methods: Sequence[str] = ("baseline", "mine"),
     keys: Mapping[str, Mapping[str, Any]] | None = None,
@@ -94,11 +93,7 @@ def write_run(
             "first_ordering": first,
         },
     }
-    config = {
-        "model": {"baseline": baseline, "methods": dict.fromkeys(methods[1:], mean)},
-        "data": {"init_args": {"backbone": {"name": stream["backbone"], "registry": registry}}},
-    }
-    seal(folder, document, curves, json.dumps(config, ensure_ascii=False).encode())
+    seal(folder, document, curves, json.dumps({"methods": described}, ensure_ascii=False).encode())
     return folder
 
 

@@ -11,13 +11,10 @@ from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curv
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.published.static_order import plot_static_order
-from headstart.evaluation.stability.figures import plot_study
-from headstart.evaluation.stability.study import run_study
-from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.tests.material.report_runs import traces
 from headstart.tests.material.runs import curves_of
-from headstart.tests.material.score_tables import make_table, rising_table, run_audit, write_table
+from headstart.tests.material.score_tables import rising_table, run_audit, write_table
 
 METHODS = [
     *("baseline", "streaming_lda", "sgd", "semantic_class_mean", "recursive_least_squares"),
@@ -29,7 +26,7 @@ TITLE = "Cats and dogs, MobileNetV2 (ImageNet), batch size 1"
 def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
     """Yield each figure with its name; commands may write into the folder."""
     samples: list[Callable[[Path], dict[str, Figure]]] = [
-        *(_comparisons, _heatmaps, _audit, _static_order, _study),
+        *(_comparisons, _heatmaps, _audit, _static_order),
     ]
     for sample in samples:
         yield from sample(folder).items()
@@ -83,15 +80,3 @@ def _static_order(folder: Path) -> dict[str, Figure]:
         for name, sources, mean, ends in (("parc_all", 67, 0.7, [0.6, 0.8]), ("supervised_full", 11, 0.4, [None, None]))
     }
     return {"static_order": plot_static_order(documents)}
-
-
-def _study(folder: Path) -> dict[str, Figure]:
-    generator = np.random.default_rng(0)
-    figures: dict[str, Figure] = {}
-    for prefix, metrics in (("study", 3), ("study_of_many", 7)):
-        scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
-        names = [f"metric {i}" for i in range(metrics)]
-        table = make_table(scores, performances, metrics=names, targets=["ade", "city", "coco"])
-        plots = plot_study(run_study(table, Pools(6, 4)))
-        figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
-    return figures

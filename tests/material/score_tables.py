@@ -69,7 +69,7 @@ def write_table(path: Path, table: TransferTable) -> Path:
 
 def run(command: str, table: Path, output: Path, *options: str) -> dict[str, Any]:
     """Run a command on a table, by default without figures; return the document that it writes."""
-    plain = ["--logger=false", "--figure_formats=[]"]
+    plain = ["--logger=false", *["--figure_formats=[]"] * (command == "audit")]
     evaluate.main([command, f"--table={table}", f"--output={output}", *plain, *options])
     document: dict[str, Any] = json.loads((output / f"{command}.json").read_text())
     return document

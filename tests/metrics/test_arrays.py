@@ -1,4 +1,4 @@
-"""Every metric gives the same for arrays, for tensors, and computed by PyTorch."""
+"""Every metric gives the same for arrays and for tensors."""
 
 import subprocess
 import sys
@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 
 from headstart.metrics import (
-    arrays,
     etran_terms,
     gbc,
     h_score,
@@ -45,27 +44,16 @@ def sample(samples: int, features: int) -> tuple[NDArray[np.float32], NDArray[np
     return x.astype(np.float32), labels
 
 
-@pytest.mark.parametrize("shape", [(90, 7), (20, 30)])
-@pytest.mark.parametrize("name", METRICS)
-def test_tensors_give_what_arrays_give(name: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    x, labels = sample(*shape)
-    expected = METRICS[name](x, labels)
-    tensors = torch.from_numpy(x), torch.from_numpy(labels)
-    assert METRICS[name](*tensors) == pytest.approx(expected, rel=1e-6)
-    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    if name != "num_classes" and name != "nce":
-        assert isinstance(to_float64("features", tensors[0]), torch.Tensor)
-    value = METRICS[name](*tensors)
-    assert {type(item) for item in np.atleast_1d(value).tolist()} == {float}
-    assert value == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_gives_what_the_cpu_gives() -> None:
+def test_tensors_give_what_arrays_give() -> None:
     x, labels = sample(90, 7)
+    tensors = torch.from_numpy(x), torch.from_numpy(labels)
     for name, metric in METRICS.items():
-        value = metric(torch.from_numpy(x).cuda(), torch.from_numpy(labels).cuda())
-        assert value == pytest.approx(metric(x, labels), rel=1e-5), name
+        value = metric(*tensors)
+        assert {type(item) for item in np.atleast_1d(value).tolist()} == {float}, name
+        # Probabilities that torch has divided differ by its rounding.
+        assert value == pytest.approx(metric(x, labels), rel=1e-6), name
+        if torch.cuda.is_available():
+            assert metric(*(tensor.cuda() for tensor in tensors)) == pytest.approx(value, rel=1e-5), name
 
 
 def test_other_precisions_and_gradients() -> None:

@@ -12,7 +12,6 @@ from PIL import Image
 from scipy import stats
 
 from headstart import evaluate
-from headstart.evaluation.audit import audit as command
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.score_tables import TARGETS, make_table, rising_table, write_table
@@ -28,7 +27,7 @@ def test_names_are_neither_markdown_nor_formulas(tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| \\*m\\* | " in report
     assert not [name for name in ("*m*", "[n](o)", "<b>small") if name in report.replace("\\<", "")]
-    names = {"rankers": {"'=[n](o)", "'+t0"}, "left_out": {"'=[n](o)", "'-<b>small"}, "ranks": {"'-<b>small", "'+t0"}}
+    names = {"rankers": {"'=[n](o)", "'+t0"}, "ranks": {"'-<b>small", "'+t0"}}
     for name, expected in names.items():
         cells = set(pd.read_csv(tmp_path / "out" / f"{name}.csv", dtype=str).to_numpy().ravel())
         assert expected <= cells
@@ -63,7 +62,7 @@ def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFix
     assert "3 targets have no intervals of 95 % and no significant differences at 5 %; both need 6 targets." in printed
 
 
-def test_metrics_and_baselines_rank_and_models_are_left_out(
+def test_metrics_and_baselines_rank(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published: list[tuple[Any, ...]] = []
@@ -81,14 +80,12 @@ def test_metrics_and_baselines_rank_and_models_are_left_out(
     # The mean rank is the order by performance, which leaves nothing.
     nothing = {"mean": None, "ci95": [None, None], "p_value": None, "per_target": dict.fromkeys(TARGETS)}
     assert document["kendall_given_mean_rank"]["own"] == nothing
-    left_out = {"small": 1 / 3, "middle": 1 / 3, "large": 1, "huge": 1}
-    assert document["leave_one_model_out"]["own"]["kendall"] == pytest.approx(left_out)
     assert document["left_out"] == {"same": "the same score for all sources on every target"}
 
     printed = " ".join(capsys.readouterr().out.split())
     assert "Metrics not significantly different from it, each tested separately at 5 %: GBC, own." in printed
     assert "Left out: same (the same score" in printed
-    for name, count in (("rankers", 4 * 4 * 3 + 3 * 3), ("left_out", 4 * 4 * 4), ("ranks", 4 * 3)):
+    for name, count in (("rankers", 4 * 4 * 3 + 3 * 3), ("ranks", 4 * 3)):
         assert len(pd.read_csv(output / f"{name}.csv")) == len(tables[name][1]) == count
     with Image.open(output / "rankers.png") as picture:
         assert np.asarray(picture.convert("L")).min() < 100
@@ -96,15 +93,12 @@ def test_metrics_and_baselines_rank_and_models_are_left_out(
 
 
 @pytest.mark.slow
-def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "MAX_SCORES", 30_000)
+def test_a_table_of_many_sources(tmp_path: Path) -> None:
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
     write_table(tmp_path / "table.csv", make_table(np.empty((0, 20_000, 2)), performances))
     document = run(tmp_path / "table.csv", tmp_path / "out")
     expected = stats.kendalltau(*performances.T).statistic
     assert document["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
-    assert document["leave_one_model_out"] == {}
-    assert document["not_computed"][-1].startswith("No leave one model out: 20000 sources")
 
 
 CELLS = "source,target,performance\n"
@@ -130,12 +124,3 @@ def test_mistakes_are_one_line(
             wrong.append((message, line))
     assert not wrong, wrong
     assert not Path("out").exists()
-
-
-def test_an_audit_of_other_metrics_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = write_table(tmp_path / "table.csv", rising_table({"gbc": [1, 2, 4, 3], "own": [1, 2, 3, 4]}))
-    output = tmp_path / "out"
-    run(table, output)
-    line = error_line(capsys, partial(run, table, output, "--metrics=[gbc]"), code=1)
-    assert "holds results of another configuration (metrics); " in line
-    assert list(run(table, output, "--metrics=[gbc]", "--overwrite")["rankers"]) == ["mean_rank", "gbc"]

@@ -14,7 +14,7 @@ from scipy import stats
 
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability import study as studies
-from headstart.evaluation.stability.study import pool_outcomes, run_study
+from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.outcomes import Wins, agreement_vectors
 from headstart.metrics.ranking.pools import Pools
 from headstart.tests.material import score_tables
@@ -122,16 +122,6 @@ def require_same_wins(wins: Wins, outcomes: Outcomes) -> None:
             rates = wins.percent_without_each(kind, "target")[left_out]  # type: ignore[arg-type]  # of the two literals
             np.testing.assert_allclose(rates[:, :4], expected.T)
             np.testing.assert_allclose(rates[:, 4], expected.mean(axis=0))
-
-
-def test_the_figure_shows_outcomes_of_some_pools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studies, "BLOCK", 9)
-    monkeypatch.setattr(studies, "SHOWN", 12)
-    table = make_table(7, None)
-    shown = {outcome.tobytes() for outcome in run_study(table, Pools(6, 4)).shown}
-    outcomes, _ = pool_outcomes(table, np.array(list(combinations(range(6), 4))))
-    assert len(shown) == 12
-    assert shown <= {outcome.tobytes() for outcome in outcomes}
 
 
 def test_agreement_is_tau_b_and_rounding_makes_no_order() -> None:

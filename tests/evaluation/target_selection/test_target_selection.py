@@ -15,7 +15,6 @@ from PIL import Image
 from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
 from headstart.evaluation.sources.metric_names import SELECTION_METRICS
-from headstart.metrics.ranking.ranking_measures import weighted_kendall
 from headstart.tests.material.arena import ENTRIES
 
 CLASSES = ("ant", "bee", "cat", "dog", "eel", "fox")
@@ -69,18 +68,13 @@ class Selected:
 
 @pytest.fixture(scope="module")
 def varying(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Selected:
-    """Select targets of several sizes, with known performances of all of them."""
+    """Select targets of several sizes."""
     output = tmp_path_factory.mktemp("varying") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_CACHE", str(folder / "cache"))
         patch.setenv("COLUMNS", "400")
-        select(folder, output, "--class_share=varying", "--seed=3", "--metrics=[num_classes]")
-        names = read_document(output)["targets"]
-        lines = [f"mobilenet_v2_narrow,{name},{0.5 + 0.05 * (index * 3 % 7)}" for index, name in enumerate(names)]
-        (folder / "performances.csv").write_text("\n".join(["source,target,performance", *lines]))
-        options = [f"--metrics=[{', '.join(TITLES)}]", f"--performances={folder / 'performances.csv'}"]
         with redirect_stdout(StringIO()) as out:
-            select(folder, output, "--class_share=varying", "--seed=3", *options)
+            select(folder, output, "--class_share=varying", "--seed=3", f"--metrics=[{', '.join(TITLES)}]")
     report = (output / "report.md").read_text()
     return Selected(read_document(output), read_rows(output), report, out.getvalue())
 
@@ -127,32 +121,12 @@ def test_a_varying_share_warns_and_is_compared_with_the_number_of_classes(varyin
         assert "--class_share=half" in text
 
 
-def test_known_performances_fill_the_table_and_judge_the_metrics(varying: Selected) -> None:
-    rows = [row for row in varying.rows if row["metric"] == "log_me"]
-    reached = [float(row["performance"]) for row in rows]
-    assert reached == pytest.approx([0.5 + 0.05 * (index * 3 % 7) for index in range(7)])
-    expected = weighted_kendall([float(row["score"]) for row in rows], reached)
-    assert varying.document["measures"]["weighted_kendall"]["log_me"] == pytest.approx(expected)
-
-
-def test_saturated_metrics_and_unknown_performances_are_not_measured(run: Run, folder: Path) -> None:
-    names = read_document(run("--metrics=[num_classes]"))["targets"]
-    lines = [f"mobilenet_v2_narrow,{name},{0.5 + index / 20}" for index, name in enumerate(names)]
-    table = folder / "half.csv"
-    table.write_text("\n".join(["source,target,performance", *lines]))
+def test_saturated_metrics_are_not_compared(run: Run) -> None:
     # Fewer photos than features tell the three classes of every target apart.
-    out = run("--metrics=[h_score, log_me]", f"--performances={table}")
-    document = read_document(out)
-    measured = list(document["measures"].values())
-    assert {values["h_score"] for values in measured} == {None}
-    assert None not in [values["log_me"] for values in measured]
-    assert set(document["saturated"]["h_score"]) == set(names)
+    out = run("--metrics=[h_score, log_me]")
+    names = read_document(out)["targets"]
+    assert set(read_document(out)["saturated"]["h_score"]) == set(names)
     assert f"- H-score is saturated: {len(names)} of {len(names)} targets have the" in (out / "report.md").read_text()
-
-    table.write_text("\n".join(["source,target,performance", *lines[:-1]]))
-    out = run("--metrics=[log_me]", f"--performances={table}")
-    assert read_document(out)["measures"] == {}
-    assert {row["performance"] == "" for row in read_rows(out)} == {True, False}
 
 
 def test_the_report_titles_and_ranks_the_metrics_and_is_printed(varying: Selected) -> None:

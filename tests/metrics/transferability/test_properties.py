@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from headstart.metrics import etran, gbc, h_score, knn_accuracy, n_leep, ncti, ncti_terms, parc, trans_rate
 from headstart.metrics.transferability import knn
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.metrics.transferability.linear_probe import fit_logistic, sample_folds
+from headstart.metrics.transferability.linear_probe import fit_logistic
 from headstart.metrics.transferability.n_leep import prepare_n_leep
 from headstart.tests.material import metric_formulas as formulas
 from headstart.tests.material.discriminants import probabilities
@@ -106,14 +106,6 @@ def test_n_leep_is_the_mean_over_fits_of_which_more_begin_with_the_same() -> Non
     assert few.tolist() == many[:3].tolist()
     assert len(set(many)) == 5
     assert n_leep(statistics, fits=5, seed=2) == pytest.approx(many.mean(), rel=1e-12)
-
-
-def test_folds_share_every_class_alike() -> None:
-    sizes = np.array([11, 1, 3, 40, 7])
-    folds = sample_folds(sizes, 4, 0)
-    for part in (folds, *np.split(folds, np.cumsum(sizes)[:-1])):
-        assert np.ptp(np.bincount(part, minlength=4)) <= 1
-    assert not np.array_equal(folds, sample_folds(sizes, 4, 1))
 
 
 def test_a_probe_of_spreads_of_all_orders_of_magnitude_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
