@@ -1,25 +1,36 @@
-"""Scores of all metrics of one source model on one target, from one set of statistics."""
+"""Scores of all metrics of one source model on one target, from one set of statistics, and those on disk."""
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
-from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.transferability.catalogue import TransferabilityMetric
+from headstart.metrics.arrays import Array, Flags, Floats
+from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
+from headstart.modules.running_code import suite_digest
+from headstart.output.files import digest_file, replacing
 from headstart.output.progress import Progress, track
 from headstart.output.tables import format_with_error
+from headstart.store.json_digest import digest_of, read_sealed, sealed
 
 Metrics = Mapping[str, TransferabilityMetric]
 ALONE = "it compares sources with each other, and there is one alone"
 AT_BOUND = "it is the highest possible whichever part of the photos is left out, so that its spread cannot be seen"
 ONE_START = "it is of one random start, whose spread is not known"
+# Whose versions stored scores depend on, and the rows of an array that are digested at once.
+PACKAGES, DIGESTED_AT_ONCE = ("numpy", "scipy"), 4096
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,9 @@ class Score:
         """The score with half the width of its interval."""
         low, high = self.interval or (None, None)
         return format_with_error(self.value, None if low is None or high is None else (high - low) / 2)
+
+
+SCORE = TypeAdapter(Score)
 
 
 def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
@@ -193,3 +207,56 @@ def _score_one(
     mean = float(np.mean(value)) if starts else float(value)
     at_bound = bound is not None and math.isclose(mean, bound, rel_tol=SAME, abs_tol=SAME)
     return Score(mean, seconds, starts=starts, at_bound=at_bound)
+
+
+class StoredScores:
+    """Scores of one source on one target in the cache folder, found by what they depend on, not by names.
+
+    Only metrics of the catalogue are kept: what the user's own functions depend on is unknown.
+
+    Args:
+        cache: The cache folder.
+        inputs: The inputs of the metrics.
+        parts: The part of each photo that is left out, `[samples]`.
+
+    Attributes:
+        file: Where they are stored.
+        scores: The scores that are there, by the metric's name.
+    """
+
+    def __init__(self, cache: Path, inputs: Inputs, parts: NDArray[np.int64]) -> None:
+        arrays = [inputs.features, inputs.labels, parts, *([] if inputs.logits is None else [inputs.logits])]
+        digest = digest_of(
+            {
+                "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in arrays],
+                "facts": asdict(inputs.facts),
+                "seed": inputs.seed,
+                "code": [suite_digest(), digest_file(Path(__file__))],
+                "versions": {name: metadata.version(name) for name in PACKAGES},
+            }
+        )
+        self.file = cache / "scores" / digest[:2] / f"{digest}.json"
+        self.scores: dict[str, Score] = {}
+        # Scores that cannot be read are computed again.
+        with suppress(OSError, ValueError):
+            stored = read_sealed(self.file)["scores"]
+            self.scores = {name: SCORE.validate_python(score) for name, score in stored.items()}
+
+    def keep(self, computed: Mapping[str, Score]) -> None:
+        """Store further scores, by the metric's name; errors of the disk are ignored."""
+        scores = {name: score for name, score in computed.items() if name.partition("(")[0] in METRICS}
+        if scores:
+            self.scores |= scores
+            document = {"scores": {name: asdict(score) for name, score in self.scores.items()}}
+            with suppress(OSError):
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(self.file) as partial_file:
+                    partial_file.write_text(json.dumps(sealed(document, {})))
+
+
+def _digest(array: Array) -> str:
+    """Return the SHA-256 of an array's values, some rows at a time."""
+    digest = hashlib.sha256()
+    for first in range(0, len(array), DIGESTED_AT_ONCE):
+        digest.update(np.ascontiguousarray(array[first : first + DIGESTED_AT_ONCE]).data)
+    return digest.hexdigest()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
@@ -17,7 +18,7 @@ from headstart.engines.options import EngineOptions
 from headstart.evaluation.embeddings import Job, embed_all, networks_of
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, find_metrics
 from headstart.evaluation.sources.results import RankedSources, describe_ranking
-from headstart.evaluation.sources.scores import Metrics, Score, compare_sources, score_source
+from headstart.evaluation.sources.scores import Metrics, Score, StoredScores, compare_sources, score_source
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import (
     SourceFeatures,
@@ -124,7 +125,7 @@ def transferability(
     }
 
     features = _extract(jobs, datasets, results, pixels, seed)
-    scores = _score(features, source_facts(networks, used_metrics), used_metrics, resamples, seed)
+    scores = _score(features, source_facts(networks, used_metrics), used_metrics, resamples, seed, cache)
     ranked = [
         RankedSources(
             used_metrics,
@@ -185,11 +186,19 @@ def _score(
     metrics: Metrics,
     resamples: int,
     seed: int,
+    cache: Path,
 ) -> dict[tuple[str, str], dict[str, Score]]:
-    """Return scores by target and source."""
+    """Return scores by target and source, from the cache folder or computed and stored there."""
     scores = {}
     with Progress("metrics", len(features) * len(metrics) * (1 + resamples), "scores") as progress:
         for (target, source), result in features.items():
             inputs = Inputs(result.features, result.labels, result.logits, seed, facts[source])
-            scores[target, source] = score_source(metrics, inputs, result.divide(resamples, seed), progress)
+            parts = result.divide(resamples, seed)
+            stored = StoredScores(cache, inputs, parts)
+            missing = {name: metric for name, metric in metrics.items() if name not in stored.scores}
+            progress.advance((len(metrics) - len(missing)) * (int(parts.max()) + 2))
+
+            computed = score_source(missing, inputs, parts, progress) if missing else {}
+            stored.keep(computed)
+            scores[target, source] = {name: {**stored.scores, **computed}[name] for name in metrics}
     return scores

@@ -1,15 +1,21 @@
-"""Scores of metrics that compare sources, from the terms of those that have some."""
+"""Scores of metrics that compare sources, from the terms of those that have some, and scores on disk."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.datamodules.row_computation import RowComputer
+from headstart.evaluation.sources import transferability as command
 from headstart.evaluation.sources.metric_names import find_metrics
 from headstart.evaluation.sources.results import find_certainty
-from headstart.evaluation.sources.scores import Score, compare_sources, score_targets
+from headstart.evaluation.sources.scores import Score, StoredScores, compare_sources, score_source, score_targets
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.discriminant_metrics import ncti, ncti_terms
 from headstart.metrics.transferability.inputs import Inputs
@@ -98,3 +104,74 @@ def test_a_target_without_a_score_says_why_and_the_others_are_scored() -> None:
     assert (two["infinite"].value, two["infinite"].reason) == (None, "the score is inf")
     assert "source head" in two["leep"].reason
     assert (two["num_classes"].value, three["num_classes"].value) == (-2, -3)
+
+
+STORED = "--metrics=[log_me, leep, ncti, {gbc: {pca: 8}}, num_classes]"
+CODES = np.arange(12) % 2
+PARTS = np.arange(12) % 3
+
+
+def make_inputs(**changes: Any) -> Inputs:
+    features = np.random.default_rng(0).standard_normal((12, 4))
+    return Inputs(**{"features": features, "labels": CODES, "seed": 1, **changes})
+
+
+def test_a_second_command_computes_what_is_missing(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[set[str]] = []
+
+    def note(metrics: Any, *rest: Any) -> Any:
+        computed.append(set(metrics))
+        return score_source(metrics, *rest)
+
+    monkeypatch.setattr(command, "score_source", note)
+    first = run(STORED, "--resamples=3")
+    with monkeypatch.context() as patch:
+        patch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
+        again = run(STORED, "--resamples=3", output="again")
+    assert (again.rows, again.cells) == (first.rows, first.cells)
+    run("--metrics=[log_me, {gbc: {pca: 7}}]", "--resamples=3", output="more")
+    run("--metrics=[log_me]", "--resamples=4", output="parts")
+    # Of a user's own function it is not known what it depends on.
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_for_storing.py").write_text("def own(features):\n    return float(features.mean())\n")
+    for output in ("own", "own again"):
+        run("--metrics=[own_for_storing.own]", "--resamples=0", output=output)
+    own = {"own_for_storing.own"}
+    expected = [{"log_me", "leep", "ncti", "gbc(pca=8)", "num_classes"}, {"gbc(pca=7)"}, {"log_me"}, own, own]
+    assert computed == [metrics for metrics in expected for _ in range(2)]
+
+
+def test_scores_come_back_as_they_are_by_whatever_they_depend_on(tmp_path: Path) -> None:
+    scores = {
+        "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3), left_out_seconds=2.0),
+        "ncti": Score(None, 0.5, terms=(1.0, 2.0, 3.0), left_out_terms=((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))),
+        "leep": Score(None, 0.0, "the model has no source head"),
+    }
+    stored = StoredScores(tmp_path, make_inputs(), PARTS)
+    stored.keep({name: score for name, score in scores.items() if name != "leep"})
+    stored.keep({"leep": scores["leep"], "mine.own": Score(1.0, 0.0)})
+    assert StoredScores(tmp_path, make_inputs(), PARTS).scores == scores
+
+    changed = make_inputs().features.copy()
+    changed[3, 2] = np.nextafter(changed[3, 2], 1)
+    changes: list[dict[str, Any]] = [
+        *({"features": features} for features in (changed, changed.astype(np.float32), make_inputs().features[:, :3])),
+        *({"labels": CODES[::-1]}, {"logits": np.zeros((12, 3))}, {"seed": 2}, {"facts": SourceFacts(10, 0.5)}),
+    ]
+    others = [StoredScores(tmp_path, make_inputs(**change), PARTS) for change in changes]
+    others.append(StoredScores(tmp_path, make_inputs(), PARTS[::-1]))
+    assert [other.scores for other in others] == [{}] * 8
+    assert len({other.file for other in [stored, *others]}) == 9
+
+
+def test_scores_that_cannot_be_read_or_written_are_computed(tmp_path: Path) -> None:
+    stored = StoredScores(tmp_path, make_inputs(), PARTS)
+    stored.keep({"log_me": Score(1.0, 0.0)})
+    before = stored.file.read_text()
+    for text in ("", "{}", before.replace("1.0", "1.5")):
+        stored.file.write_text(text)
+        assert StoredScores(tmp_path, make_inputs(), PARTS).scores == {}
+    (tmp_path / "file").touch()
+    StoredScores(tmp_path / "file", make_inputs(), PARTS).keep({"log_me": Score(1.0, 0.0)})

@@ -15,7 +15,6 @@ from torch import nn
 from headstart import evaluate
 from headstart.contract.documents import read_registry
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.row_computation import RowComputer
 from headstart.evaluation.embeddings import Extraction
 from headstart.evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from headstart.evaluation.sources.targets import Target, read_target
@@ -170,13 +169,6 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
     assert none.document["groups"] == {"photos": {}}
     assert {row["low"] for row in none.rows} == {""}
     assert "±" not in none.report
-
-
-def test_features_are_computed_once(run: Callable[..., Scored], monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run("--metrics=[log_me, leep]", "--resamples=0")
-    monkeypatch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
-    again = run("--metrics=[leep]", "--resamples=0", output="again")
-    assert [row["score"] for row in again.rows] == [row["score"] for row in first.rows if row["metric"] == "leep"]
 
 
 def test_dashboard_mirrors_scores_and_files(whole: Whole) -> None:
