@@ -145,7 +145,7 @@ def test_a_second_command_computes_what_is_missing(
 
 def test_scores_come_back_as_they_are_by_whatever_they_depend_on(tmp_path: Path) -> None:
     scores = {
-        "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3), left_out_seconds=2.0),
+        "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3)),
         "ncti": Score(None, 0.5, terms=(1.0, 2.0, 3.0), left_out_terms=((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))),
         "leep": Score(None, 0.0, "the model has no source head"),
     }
