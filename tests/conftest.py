@@ -1,5 +1,6 @@
 """Fixtures that tests share: photos, an own cache and ledger, no account anywhere, and runs of the command line."""
 
+import gc
 import itertools
 import os
 import signal
@@ -21,8 +22,21 @@ SPLITS = {"train": 12, "validation": 6}
 CLASSES = ("dark", "light")
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR", "WANDB_BASE_URL")
 
+# Modules of tests stay to the end. To look through them for garbage takes a third of the time of the collection.
+gc.disable()
 # The hub's package reads this at import, which collecting the tests may cause; its default retries for 20 seconds.
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, among what the tests make."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let extension modules find what is left of them, which they report otherwise."""
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
