@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from headstart.contract.problems import Problem
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
 from headstart.portal.documents import read_documents
-from headstart.portal.queue import claim, finish
-from headstart.portal.submissions import find_held_back
+from headstart.portal.queue import Outcome, claim, finish
+from headstart.portal.submissions import find_held_back, record_basis
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, take
 from headstart.tests.material.stub_scores import MODELS, stub_score
@@ -96,6 +97,28 @@ def test_a_worker_with_other_documents_claims_nothing(database_url: str, tmp_pat
         with pytest.raises(UserError, match="other documents or rules"):
             claim(site.database, "other")
         assert claim(site.database, basis) is not None
+
+
+def test_what_changed_rules_refuse_counts_nowhere_until_it_is_valid_again(open_site: OpenSite) -> None:
+    site = open_site({"teams": {"blue": {"submissions": 1}}})
+    site.submit(blue("owl", "lark"))
+    site.work()
+    site.admin("submissions", "rescore", "1")
+    problems = [Problem("/models/0", "owl", "must be a model of the registry")]
+    assert finish(site.database, take(site.database), Outcome("refused", problems=problems))
+    record = site.read("/api/submissions/1")
+    assert (record["state"], record["score"], record["problems"][0]["value"]) == ("refused", None, "owl")
+    assert ranked(site) == []
+    with site.database.writing() as session:
+        assert record_basis(session, "other") == 0
+
+    # It uses up no quota.
+    assert site.submit(blue("owl", "wren")).status_code == 201
+    site.admin("submissions", "rescore", "1")
+    site.work()
+    assert site.read("/api/submissions/1")["problems"] == []
+    board = site.client.get("/api/leaderboard?team=blue").json()
+    assert [line["submissions"] for line in board["standings"]] == [2]
 
 
 def test_the_best_score_counts_and_of_equal_ones_the_earlier(open_site: OpenSite) -> None:
