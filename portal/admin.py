@@ -13,7 +13,6 @@ from typing import Any, Literal
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session, undefer
 
-from headstart.contract.schema import Track
 from headstart.contract.submissions import KEYS, SCORE_NAMES
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_texts
@@ -22,32 +21,16 @@ from headstart.output.parser import OneLineErrorParser, one_line_errors
 from headstart.output.printable import print_written, printable, say
 from headstart.output.tables import format_number, print_table
 from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
-from headstart.portal.documents import Documents, read_documents
 from headstart.portal.queue import CLOSED, find_submission, score_again
 from headstart.portal.settings import Settings, make_settings, settings_parser
-from headstart.portal.submissions import (
-    HELD_OUT,
-    PAGE_LENGTH,
-    PUBLIC,
-    find_held_back,
-    rank_teams,
-    read_records,
-    select_submissions,
-)
-from headstart.portal.tables import (
-    EventRow,
-    FactRow,
-    ScoringRow,
-    SubmissionRow,
-    TeamRow,
-    event_as_json,
-    log_event,
-)
+from headstart.portal.submissions import PAGE_LENGTH, WITH_TEAM, find_held_back, rank_teams, read_records
+from headstart.portal.tables import EventRow, FactRow, SubmissionRow, TeamRow, event_as_json, log_event
 from headstart.portal.teams import add_team, find_team
 
-BOARD_NAMES = ("rank", "participant", "submission", *SCORE_NAMES, "held_out_score", "received", "submissions")
-SUBMISSION_NAMES = ("id", "track", "received", "size", "sha256", "hidden", "problems")
-SCORING_NAMES = ("kind", "state", "basis", "attempt", "ended", "note", "error", *SCORE_NAMES)
+BOARD_NAMES = ("rank", "participant", "submission", *SCORE_NAMES, "received", "submissions")
+ABOUT_DOCUMENT = ("id", "track", "received", "size", "sha256", "hidden", "problems")
+ABOUT_SCORE = ("state", "basis", "attempt", "ended", "note", "error")
+SUBMISSION_NAMES = (*ABOUT_DOCUMENT, *ABOUT_SCORE, *SCORE_NAMES)
 
 
 class Organiser:
@@ -98,13 +81,12 @@ class Organiser:
             name: Name of the team.
         """
         team = find_team(self._session, name)
-        of_team = select(SubmissionRow.id).where(SubmissionRow.team_id == team.id)
-        count = self._session.scalar(select(func.count()).select_from(of_team.subquery())) or 0
-        # Scorings first: a process that ends one at this moment also writes a line of the log.
+        of_team = SubmissionRow.team_id == team.id
+        # The lock comes first: a process that ends a scoring at this moment also writes a line of the log.
+        count = len(self._session.scalars(select(SubmissionRow.id).where(of_team).with_for_update()).all())
         for row, condition in (
-            (ScoringRow, ScoringRow.submission_id.in_(of_team)),
             (EventRow, EventRow.team_id == team.id),
-            (SubmissionRow, SubmissionRow.team_id == team.id),
+            (SubmissionRow, of_team),
             (TeamRow, TeamRow.id == team.id),
         ):
             self._session.execute(delete(row).where(condition))
@@ -122,9 +104,9 @@ class Organiser:
             rows.append([*about, f"{record['received']:%Y-%m-%d %H:%M}", record["state"], score, remark])
         print_table("Submissions", rows)
 
-        failed = select(ScoringRow).where(ScoringRow.error != "").order_by(ScoringRow.id.desc())
-        for scoring in self._session.scalars(failed.limit(PAGE_LENGTH)):
-            say(f"{scoring.submission_id}, {scoring.kind} score: {printable(scoring.error)}")
+        failed = select(SubmissionRow).where(SubmissionRow.error != "").order_by(SubmissionRow.id.desc())
+        for submission in self._session.scalars(failed.limit(PAGE_LENGTH)):
+            say(f"{submission.id}: {printable(submission.error)}")
         return "`export` writes all of them." if len(records) == PAGE_LENGTH else ""
 
     def submissions_show(self, number: int) -> str:
@@ -143,14 +125,14 @@ class Organiser:
         """Score submissions again.
 
         Args:
-            which: Number of a submission; `failed`, all with a failed score, including held-out scores; or `held_back`,
-                all that were scored with other documents or rules.
+            which: Number of a submission; `failed`, all whose scoring failed; or `held_back`, all that were scored with
+                other documents or rules.
         """
         if which == "failed":
-            numbers = list(self._session.scalars(select(ScoringRow.submission_id).where(ScoringRow.state == "failed")))
+            numbers = list(self._session.scalars(select(SubmissionRow.id).where(SubmissionRow.state == "failed")))
         else:
             numbers = find_held_back(self._session) if which == "held_back" else [which]
-        count = score_again(self._session, numbers, read_documents(self._settings))
+        count = score_again(self._session, numbers)
         return f"Submissions in the queue again: {count}. A score counts until there is a new one."
 
     def submissions_hide(self, number: int) -> str:
@@ -178,20 +160,24 @@ class Organiser:
         log_event(self._session, "hidden", text, submission, public=True)
 
     def export(self, folder: str) -> str:
-        """Write leaderboards as they are shown, all submissions with documents and scorings, and the log.
+        """Write leaderboards as they are shown, all submissions with documents and scores, and the log.
 
         Args:
             folder: Folder to write to. Existing files of the same names are replaced.
         """
-        documents, target = read_documents(self._settings), output_folder("folder", Path(folder))
-        texts = {f"leaderboard_{track}.csv": _board(self._session, documents, track) for track in KEYS}
+        target = output_folder("folder", Path(folder))
+        texts = {}
+        for track in KEYS:
+            lines = rank_teams(self._session, track).standings
+            cells = [[escape_cell(line[name]) for name in BOARD_NAMES] for line in lines]
+            texts[f"leaderboard_{track}.csv"] = csv_text(BOARD_NAMES, cells)
         texts["submissions.jsonl"] = _lines(whole_submissions(self._session))
         events = self._session.scalars(select(EventRow).order_by(EventRow.id))
         texts["log.jsonl"] = _lines([{**event_as_json(event), "public": event.public} for event in events])
 
         paths = write_texts(target, texts)
         for path in paths:
-            # They hold documents and held-out scores.
+            # They hold the documents of all teams.
             path.chmod(0o600)
         print_written(paths)
         held_back = len(find_held_back(self._session))
@@ -267,30 +253,19 @@ def _run(method: str, settings: Settings, values: dict[str, Any]) -> None:
 
 
 def whole_submissions(session: Session, *numbers: int) -> list[dict[str, Any]]:
-    """Return submissions with their documents and scorings, as organisers may read them; without numbers, all."""
-    conditions = [SubmissionRow.id.in_(numbers)] if numbers else []
-    query = select_submissions(*conditions).order_by(SubmissionRow.id)
-    loaded = query.options(undefer(SubmissionRow.content), undefer(PUBLIC.document), undefer(HELD_OUT.document))
+    """Return submissions with their documents and scores, as organisers may read them; without numbers, all."""
+    query = select(SubmissionRow).where(SubmissionRow.id.in_(numbers)) if numbers else select(SubmissionRow)
+    loaded = query.options(WITH_TEAM, undefer(SubmissionRow.content), undefer(SubmissionRow.document))
     return [
         {
-            "participant": team,
+            "participant": row.team.name,
             **{name: getattr(row, name) for name in SUBMISSION_NAMES},
             # Of one that was refused on arrival, the document is not kept.
             "document": None if row.content is None else row.content.decode(errors="replace"),
-            "scorings": [_as_scoring(scoring) for scoring in scorings if scoring is not None],
+            "result": None if row.document is None else json.loads(row.document),
         }
-        for row, team, *scorings in session.execute(loaded)
+        for row in session.scalars(loaded.order_by(SubmissionRow.id))
     ]
-
-
-def _as_scoring(row: ScoringRow) -> dict[str, Any]:
-    numbers = {name: getattr(row, name) for name in SCORING_NAMES}
-    return {**numbers, "result": None if row.document is None else json.loads(row.document)}
-
-
-def _board(session: Session, documents: Documents, track: Track) -> str:
-    lines = rank_teams(session, documents, track, datetime.now(UTC)).standings
-    return csv_text(BOARD_NAMES, [[escape_cell(line[name]) for name in BOARD_NAMES] for line in lines])
 
 
 def _lines(records: Iterable[dict[str, Any]]) -> str:

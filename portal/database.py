@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from headstart.output.errors import UserError
 from headstart.portal.tables import FactRow, Table
 
-SCHEMA = "1"
+SCHEMA = "2"
 # The bytes of "Head": other programs on the same PostgreSQL use other locks.
 _LOCK = 0x4865_6164
 _WAIT_SECONDS = 10

@@ -1,4 +1,4 @@
-"""Submissions enter the queue of scorings, in which each is claimed under a lease and ends once.
+"""Submissions enter the queue, in which the scoring of each is claimed under a lease and ends once.
 
 A worker prolongs the lease of the scoring that it works on. When the worker dies, the lease runs out and another worker
 claims the scoring with the next attempt number. Only the latest attempt can end a scoring, so a worker that was only
@@ -7,7 +7,7 @@ believed to be dead changes nothing.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -15,29 +15,21 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Text, and_, cast, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from headstart.contract.challenge import Challenge
 from headstart.contract.challenge_rules import find_untimely
 from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import Track
 from headstart.contract.submissions import SCORE_NAMES, check_submission
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
-from headstart.portal.documents import Documents, basis_key, read_bases
-from headstart.portal.tables import (
-    MAX_ID,
-    QUEUE_ORDER,
-    FactRow,
-    Kind,
-    ScoringRow,
-    State,
-    SubmissionRow,
-    TeamRow,
-    log_event,
-)
+from headstart.portal.documents import Documents, read_basis
+from headstart.portal.tables import MAX_ID, QUEUE_ORDER, FactRow, State, SubmissionRow, TeamRow, log_event
 
 LEASE = timedelta(seconds=30)
 MAX_TRIES = 10
 # More problems of one document are only counted: nobody reads them, and refused documents count against no quota.
 MAX_PROBLEMS = 100
+WAITING = ("queue", "running")
 CLOSED = "closed"
 
 
@@ -63,7 +55,7 @@ class Receipt(NamedTuple):
 
 def store_submission(
     database: Database,
-    documents: Documents,
+    challenge: Challenge,
     team_id: int,
     track: Track,
     content: bytes,
@@ -78,7 +70,7 @@ def store_submission(
 
     Args:
         database: The portal's database.
-        documents: The challenge, whose deadline and quotas hold.
+        challenge: The challenge, whose deadline and quotas hold.
         team_id: The team that submits it.
         track: Team of the contract.
         content: The document.
@@ -93,7 +85,7 @@ def store_submission(
     Raises:
         NotTakenError: Organisers have closed the portal or revoked the team, or it has submitted too much today.
     """
-    challenge, digest = documents.challenge, hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(content).hexdigest()
     with database.writing() as session:
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == team_id).with_for_update())
@@ -119,37 +111,32 @@ def store_submission(
         reasons = [*find_untimely(challenge, track, earlier, now), *problems]
         submission = SubmissionRow(team_id=team_id, track=track, size=len(content), sha256=digest, received=now)
         if reasons:
-            submission.problems = [asdict(problem) for problem in reasons]
+            submission.state, submission.problems = "refused", [asdict(problem) for problem in reasons]
         else:
-            submission.content = content
+            submission.state, submission.queued, submission.content = "queue", now, content
         session.add(submission)
         session.flush()
 
         if reasons:
             log_event(session, "refused", f"refused, {reasons[0]}", submission)
         else:
-            for kind in documents.kinds(track):
-                session.add(ScoringRow(submission_id=submission.id, kind=kind, queued=now))
             log_event(session, "received", "received.", submission, public=True)
         return Receipt(submission.id, new=True)
 
 
 def counts_against_quota() -> ColumnElement[bool]:
     """Return the condition of submissions that count against quotas: they have a score, or still may get one."""
-    kept = or_(ScoringRow.state.in_(["queue", "running"]), ScoringRow.score.is_not(None))
-    public = (ScoringRow.submission_id == SubmissionRow.id, ScoringRow.kind == "public", kept)
-    return and_(
-        SubmissionRow.problems.is_(None), select(ScoringRow.id).where(*public).correlate(SubmissionRow).exists()
+    return or_(
+        SubmissionRow.state.in_(WAITING), and_(SubmissionRow.state != "refused", SubmissionRow.score.is_not(None))
     )
 
 
-def score_again(session: Session, numbers: Sequence[int], documents: Documents) -> int:
-    """Return submissions to the queue; a score that is waiting there keeps its position.
+def score_again(session: Session, numbers: Sequence[int]) -> int:
+    """Return submissions to the queue.
 
     Args:
         session: Session of the portal's database.
         numbers: Numbers of the submissions.
-        documents: The documents of the challenge.
 
     Returns:
         The number of submissions.
@@ -160,20 +147,14 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
     now = datetime.now(UTC)
     for number in sorted(set(numbers)):
         submission = find_submission(session, number)
-        query = select(ScoringRow).where(ScoringRow.submission_id == number).with_for_update()
-        scorings = {row.kind: row for row in session.scalars(query)}
-        if not scorings:
+        session.refresh(submission, with_for_update=True)
+        if submission.queued is None:
             raise UserError(f"numbers: submission {number} was refused when it was submitted; choose another")
-        kinds = documents.kinds(submission.track)
-        missing = [kind for kind in kinds if kind not in scorings]
-        ended = [row for row in scorings.values() if row.kind in kinds and row.state not in {"queue", "running"}]
-        if not missing and not ended:
+        if submission.state in WAITING:
             raise UserError(f"numbers: submission {number} is being scored; wait for its end")
 
-        for row in ended:
-            row.state, row.queued, row.tries, row.note, row.error = "queue", now, 0, "", ""
-        for kind in missing:
-            session.add(ScoringRow(submission_id=number, kind=kind, queued=now))
+        submission.state, submission.queued, submission.tries = "queue", now, 0
+        submission.note = submission.error = ""
         # A submission that changed rules refused may be valid again.
         submission.problems = None
         log_event(session, "rescored", "is scored again.", submission)
@@ -198,19 +179,15 @@ class Job:
     """A claimed scoring.
 
     Attributes:
-        id: Its number.
+        id: Number of the submission.
         attempt: The attempt that may end it.
-        submission_id: The submission.
-        kind: Which of the submission's two scores.
         track: Team of the contract, `blue` or `red`.
-        basis: What it is computed from.
+        basis: Identifies the documents and rules of the score.
         content: The submitted document.
     """
 
     id: int
     attempt: int
-    submission_id: int
-    kind: Kind
     track: Track
     basis: str
     content: bytes
@@ -239,40 +216,40 @@ def failed(reason: str, error: str) -> Outcome:
     """Return the outcome of a scoring that failed.
 
     Args:
-        reason: The reason without any name, for the team: models and stimuli may be held out.
+        reason: The reason for the team, without names of files.
         error: The reason, for organisers.
     """
     note = f"It could not be scored, for a reason on our side: {reason}."
     return Outcome("failed", f"{note} The organisers can read the details and score it again.", error)
 
 
-def claim(database: Database, own_bases: Mapping[str, str] | None = None) -> Job | None:
-    """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
+def claim(database: Database, own_basis: str | None = None) -> Job | None:
+    """Claim the first scoring that waits or whose lease has run out.
 
     Args:
         database: The portal's database.
-        own_bases: What the process computes scores from, by team of the contract and kind; None for a stub.
+        own_basis: Identifies the documents and rules that the process scores by; None for a stub.
 
     Returns:
         The scoring; None where none is due, or no server has started yet.
 
     Raises:
-        UserError: The server has recorded that scores are computed from something else.
+        UserError: The server has recorded another basis.
     """
     now = datetime.now(UTC)
     with database.writing() as session:
-        bases = read_bases(session)
-        if own_bases is not None and not bases:
+        basis = read_basis(session)
+        if own_basis is not None and basis is None:
             return None
-        if own_bases not in (None, bases):
+        if own_basis not in (None, basis):
             raise UserError(
                 "settings: this worker has read other documents or rules than the server; restart both with the same "
                 "settings"
             )
 
-        abandoned = and_(ScoringRow.state == "running", ScoringRow.lease_until < now)
-        query = select(ScoringRow).where(or_(ScoringRow.state == "queue", abandoned)).order_by(*QUEUE_ORDER).limit(1)
-        row = session.scalar(query.with_for_update(skip_locked=True))
+        abandoned = and_(SubmissionRow.state == "running", SubmissionRow.lease_until < now)
+        due = select(SubmissionRow).where(or_(SubmissionRow.state == "queue", abandoned))
+        row = session.scalar(due.order_by(*QUEUE_ORDER).limit(1).with_for_update(skip_locked=True))
         if row is None:
             return None
         if row.tries >= MAX_TRIES:
@@ -282,17 +259,15 @@ def claim(database: Database, own_bases: Mapping[str, str] | None = None) -> Job
 
         row.state, row.lease_until = "running", now + LEASE
         row.attempt, row.tries = row.attempt + 1, row.tries + 1
-        submission = row.submission
-        basis = bases.get(basis_key(submission.track, row.kind), "")
-        assert submission.content is not None
-        return Job(row.id, row.attempt, submission.id, row.kind, submission.track, basis, submission.content)
+        assert row.content is not None
+        return Job(row.id, row.attempt, row.track, basis or "", row.content)
 
 
 def prolong(database: Database, job: Job) -> bool:
     """Prolong the lease of a claimed scoring; False where another attempt has it, or it is gone."""
     with database.writing() as session:
         changed = session.execute(
-            update(ScoringRow).where(*_is_claimed(job)).values(lease_until=datetime.now(UTC) + LEASE)
+            update(SubmissionRow).where(*_is_claimed(job)).values(lease_until=datetime.now(UTC) + LEASE)
         )
         return bool(changed.rowcount)  # type: ignore[attr-defined] # of an UPDATE
 
@@ -300,7 +275,7 @@ def prolong(database: Database, job: Job) -> bool:
 def finish(database: Database, job: Job, outcome: Outcome) -> bool:
     """End a claimed scoring; False, without any change, where another attempt has it or it has ended."""
     with database.writing() as session:
-        row = session.scalar(select(ScoringRow).where(*_is_claimed(job)).with_for_update())
+        row = session.scalar(select(SubmissionRow).where(*_is_claimed(job)).with_for_update())
         if row is not None:
             _end(session, row, outcome, job.basis, datetime.now(UTC))
         return row is not None
@@ -312,10 +287,10 @@ def _limit(problems: list[Problem]) -> list[Problem]:
 
 
 def _is_claimed(job: Job) -> tuple[Any, ...]:
-    return ScoringRow.id == job.id, ScoringRow.attempt == job.attempt, ScoringRow.state == "running"
+    return SubmissionRow.id == job.id, SubmissionRow.attempt == job.attempt, SubmissionRow.state == "running"
 
 
-def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: datetime) -> None:
+def _end(session: Session, row: SubmissionRow, outcome: Outcome, basis: str, now: datetime) -> None:
     row.state, row.ended, row.lease_until = outcome.state, now, None
     row.note, row.error = outcome.note, outcome.error
     # What fails leaves an earlier score as it is.
@@ -325,12 +300,8 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
         for name in SCORE_NAMES:
             setattr(row, name, scores.get(name))
 
-    submission = row.submission
     if outcome.problems is not None:
-        submission.problems = [asdict(problem) for problem in _limit(outcome.problems)]
-    kind = "" if row.kind == "public" else "held-out "
+        row.problems = [asdict(problem) for problem in _limit(outcome.problems)]
     score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
-    message = f"{kind}{row.state}{score}. {outcome.error}".strip()
-    # Only organisers may read about held-out scores.
-    public = row.kind == "public" and row.state == "scored"
-    log_event(session, row.state, message, submission, public=public)
+    message = f"{row.state}{score}. {outcome.error}".strip()
+    log_event(session, row.state, message, row, public=row.state == "scored")

@@ -1,4 +1,4 @@
-"""The two scores of a submission: the public one, and the one on held-out stimuli or models."""
+"""The score of a submission: that of the evaluation."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, is_out_of_memory
-from headstart.portal.documents import basis_key, read_documents
+from headstart.portal.documents import read_documents
 from headstart.portal.queue import Job, Outcome, failed
 from headstart.portal.settings import Settings
 
@@ -28,7 +28,7 @@ class Scorer:
         settings: The settings.
 
     Attributes:
-        bases: What it computes scores from, by team of the contract and kind.
+        basis: Identifies the documents and rules that it scores by.
 
     Raises:
         UserError: A document cannot be read.
@@ -37,16 +37,13 @@ class Scorer:
     def __init__(self, settings: Settings) -> None:
         self._options = settings.extraction
         self._documents = read_documents(settings)
-        self.bases = self._documents.bases
+        self.basis = self._documents.basis
 
     def __call__(self, job: Job) -> Outcome:
         """Score a submission, and return its end; only organisers see errors of models and stimuli."""
-        documents = self._documents
-        newest, rules = (documents.registry, documents.catalog), documents.challenge
-        # Held-out documents may be named no more.
-        registry, catalog = documents.pairs.get(basis_key(job.track, job.kind), newest)
+        registry, catalog, rules = self._documents.registry, self._documents.catalog, self._documents.challenge
         try:
-            submission = check_submission(job.content, "submission", *newest, job.track, rules)
+            submission = check_submission(job.content, "submission", registry, catalog, job.track, rules)
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."

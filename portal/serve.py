@@ -133,17 +133,14 @@ def _demonstration_team(database: Database) -> str:
 
 
 def _write_stimuli(settings: Settings) -> None:
-    """Draw the stimuli of a demonstration, and write their catalogs, unless these exist."""
+    """Draw the stimuli of a demonstration, and write their catalog, unless it exists."""
     if settings.datasets is None or settings.catalog is None:
         raise UserError("demonstration: needs the settings datasets and catalog, where drawings are written")
-    folder = Path(settings.datasets).expanduser().absolute()
-    drawings = (("drawn_pets", settings.catalog, 120), ("other_pets", settings.held_out_catalog, 60))
-    for seed, (name, catalog, count) in enumerate(drawings):
-        target = None if catalog is None else Path(catalog).expanduser().absolute()
-        if target is not None and not target.exists():
-            photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
-            _run("write-photos", str(folder / name), f"--count={count}", *photos)
-            _run("write-catalog", str(folder / name), f"--output={target}")
+    folder = Path(settings.datasets).expanduser().absolute() / "drawn_pets"
+    catalog = Path(settings.catalog).expanduser().absolute()
+    if not catalog.exists():
+        _run("write-photos", str(folder), "--count=120")
+        _run("write-catalog", str(folder), f"--output={catalog}")
 
 
 def _run(*words: str) -> None:

@@ -28,8 +28,6 @@ class Settings:
         challenge: Rules of the challenge: a YAML file, or the name of one in configs/challenge.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        held_out_registry: Unpublished models, for the held-out score of the Red Team; none by default.
-        held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team; none by default.
         datasets: Folder with one folder per data set; by default that of HACKATHON_DATASET_ROOT.
         data: Folder for the portal's own data.
         database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default that of the
@@ -49,8 +47,6 @@ class Settings:
     challenge: str = "contract"
     registry: str | None = None
     catalog: str | None = None
-    held_out_registry: str | None = None
-    held_out_catalog: str | None = None
     datasets: str | None = None
     data: str = "runs/portal"
     database: str | None = None

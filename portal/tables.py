@@ -1,4 +1,4 @@
-"""The tables of the portal's database: teams, submissions, scorings, the event log and facts."""
+"""The tables of the portal's database: teams, submissions, the event log and facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sqlalchemy.types import TypeDecorator
 
 from headstart.contract.schema import Track
 
-Kind = Literal["public", "held_out"]
 State = Literal["queue", "running", "scored", "refused", "failed"]
 
 # The largest key in PostgreSQL.
@@ -59,45 +58,29 @@ class TeamRow(Table):
 
 
 class SubmissionRow(Table):
-    """A submitted document.
+    """A submitted document, its state in the queue, and its latest score.
 
-    A refused submission has `problems`, and no `content` if it was refused on arrival. A `hidden` submission is on no
-    leaderboard.
+    A refused submission has `problems`. If it was refused on arrival, it was never `queued` and has no `content`. A
+    `hidden` submission is on no leaderboard.
+
+    A score stays until another score replaces it, even while the submission is scored again or if that fails. Only the
+    worker with the latest attempt may end a scoring. `tries` counts the attempts since the submission was queued.
+    `basis` identifies the documents and rules of the score.
     """
 
     __tablename__ = "submissions"
+    __table_args__ = (Index("ix_submissions_queue", "state", "id"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
     track: Mapped[Track] = mapped_column(String(8))
-    content: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]
-    problems: Mapped[list[dict[str, str]] | None]
     hidden: Mapped[bool] = mapped_column(default=False)
-    team: Mapped[TeamRow] = relationship()
-
-
-class ScoringRow(Table):
-    """A public or held-out scoring of a submission: its state in the queue, and its latest score.
-
-    A score stays until another score replaces it, even while the submission is scored again or if that fails. Only the
-    worker with the latest attempt may end a scoring. `tries` counts the attempts since the scoring was queued. `basis`
-    identifies the documents and rules of the score.
-    """
-
-    __tablename__ = "scorings"
-    __table_args__ = (
-        Index("ix_scorings_one", "submission_id", "kind", unique=True),
-        Index("ix_scorings_queue", "state", "kind", "id"),
-    )
-    id: Mapped[int] = mapped_column(primary_key=True)
-    submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
-    kind: Mapped[Kind] = mapped_column(String(8))
-    state: Mapped[State] = mapped_column(String(8), default="queue")
+    state: Mapped[State] = mapped_column(String(8))
     attempt: Mapped[int] = mapped_column(default=0)
     tries: Mapped[int] = mapped_column(default=0)
-    queued: Mapped[datetime]
+    queued: Mapped[datetime | None]
     lease_until: Mapped[datetime | None]
     ended: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")
@@ -108,8 +91,11 @@ class ScoringRow(Table):
     calibrated: Mapped[float | None]
     low: Mapped[float | None]
     high: Mapped[float | None]
+    problems: Mapped[list[dict[str, str]] | None]
+    # The large columns are last: SQLite reads through all that comes before a column.
+    content: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
     document: Mapped[str | None] = deferred(mapped_column(Text))
-    submission: Mapped[SubmissionRow] = relationship()
+    team: Mapped[TeamRow] = relationship()
 
 
 class EventRow(Table):
@@ -133,8 +119,8 @@ class FactRow(Table):
     value: Mapped[str]
 
 
-# Public scores come first. A scoring that failed to finish several times may crash its worker, and comes last.
-QUEUE_ORDER = (ScoringRow.kind == "held_out", ScoringRow.tries > 3, ScoringRow.id)
+# A scoring that failed to finish several times may crash its worker, and comes last.
+QUEUE_ORDER = (SubmissionRow.tries > 3, SubmissionRow.id)
 
 
 def log_event(

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from headstart.contract.stimulus_files import ROOT_VARIABLE
@@ -31,7 +31,7 @@ class Worker:
         database: The portal's database.
         scorer: Scores a submission. Its exceptions fail the scoring.
         max_seconds: A scoring that takes longer fails, and `end` is called.
-        bases: What it computes scores from; None for a stub.
+        basis: Identifies the documents and rules that it scores by; None for a stub.
         end: Ends the process: nothing else stops a library.
         stopping: Set to end the work.
     """
@@ -39,7 +39,7 @@ class Worker:
     database: Database
     scorer: Callable[[Job], Outcome]
     max_seconds: float
-    bases: Mapping[str, str] | None = None
+    basis: str | None = None
     end: Callable[[], None] = lambda: os._exit(1)
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -48,7 +48,7 @@ class Worker:
         server = os.environ.get(SERVER_VARIABLE)
         while not self.stopping.is_set() and server in {None, str(os.getppid())}:
             try:
-                job = claim(self.database, self.bases)
+                job = claim(self.database, self.basis)
             except UNAVAILABLE as error:
                 _warn("the database cannot be used", error)
                 self.stopping.wait(WAIT_SECONDS)
@@ -65,7 +65,7 @@ class Worker:
         try:
             outcome = self.scorer(job)
         except Exception as error:
-            _log.exception("submission %d failed", job.submission_id)
+            _log.exception("submission %d failed", job.id)
             outcome = failed("an unexpected error", f"{type(error).__name__}: {error}")
 
         scored.set()
@@ -96,7 +96,7 @@ class Worker:
                     self.end()
                     return
                 if not prolong(self.database, job) and not scored.is_set():
-                    _log.warning("submission %d is another worker's, or removed; this worker ends", job.submission_id)
+                    _log.warning("submission %d is another worker's, or removed; this worker ends", job.id)
                     self.end()
                     return
             except UNAVAILABLE as unavailable:
@@ -121,7 +121,7 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
 
         scorer = Scorer(settings)
 
-    worker = Worker(database, scorer, 60.0 * settings.scoring_minutes, getattr(scorer, "bases", None))
+    worker = Worker(database, scorer, 60.0 * settings.scoring_minutes, getattr(scorer, "basis", None))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stopping.set())
     database.create_tables()

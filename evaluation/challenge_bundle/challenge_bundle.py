@@ -29,7 +29,7 @@ def challenge_bundle(
     """Write a challenge as a bundle for a platform that exists, which brings accounts, mail and a forum.
 
     Submissions are scored by `headstart cka`, whose wheel is in the bundle, with the rules, registry, catalog, weights
-    and stimuli. Data sets are found as for `cka`, by HACKATHON_DATASET_ROOT. Held-out documents are in no bundle.
+    and stimuli. Data sets are found as for `cka`, by HACKATHON_DATASET_ROOT.
 
     Args:
         platform: Platform that the bundle is for.

@@ -15,8 +15,8 @@ from headstart.contract.schema import Track
 from headstart.contract.versions import json_schemas
 from headstart.portal.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.submissions import Entry, count_submissions, find_public_score, rank_teams, read_records
-from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, event_as_json, read_log
+from headstart.portal.submissions import Entry, count_submissions, rank_teams, read_records, read_result
+from headstart.portal.tables import MAX_ID, State, SubmissionRow, event_as_json, read_log
 from headstart.portal.web.state import Caller, PortalDependency, Visitor
 
 router, monitoring = APIRouter(prefix="/api"), APIRouter()
@@ -98,14 +98,14 @@ def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) 
         records = read_records(session, SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
         if not records:
             raise HTTPException(404, "There is no such submission, or it is another team's.")
-        return {**records[0], "result": find_public_score(session, number)}
+        return {**records[0], "result": read_result(session, number)}
 
 
 @router.get("/leaderboard")
 def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
     """Return the leaderboard of a team of the contract, and the number of submissions to be scored again before."""
     with portal.database.reading() as session:
-        board = rank_teams(session, portal.documents, team, datetime.now(UTC))
+        board = rank_teams(session, team)
     return {"held_back": board.held_back, "standings": board.standings}
 
 
@@ -142,7 +142,7 @@ def read_metrics(portal: PortalDependency) -> Response:
     states, waiting = dict[str, float](), float("nan")
     try:
         with portal.database.reading() as session:
-            oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
+            oldest = session.scalar(select(func.min(SubmissionRow.queued)).where(SubmissionRow.state == "queue"))
             states = {**dict.fromkeys(get_args(State), 0), **count_submissions(session)}
         waiting = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
     except UNAVAILABLE:
@@ -163,10 +163,12 @@ def read_metrics(portal: PortalDependency) -> Response:
 def is_stalled(session: Session, now: datetime) -> bool:
     """Return whether a scoring has been due for ten minutes, and no process has worked on one meanwhile."""
     since = now - LATELY
-    waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
-    due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))
-    signs = or_(ScoringRow.ended > since, ScoringRow.lease_until > since)
-    is_due, has_sign = (session.scalar(select(ScoringRow.id).where(condition).limit(1)) for condition in (due, signs))
+    waiting = and_(SubmissionRow.state == "queue", SubmissionRow.queued < since)
+    due = or_(waiting, and_(SubmissionRow.state == "running", SubmissionRow.lease_until < since))
+    signs = or_(SubmissionRow.ended > since, SubmissionRow.lease_until > since)
+    is_due, has_sign = (
+        session.scalar(select(SubmissionRow.id).where(condition).limit(1)) for condition in (due, signs)
+    )
     return is_due is not None and has_sign is None
 
 

@@ -101,7 +101,7 @@ def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visito
     """Show the leaderboards of both teams of the contract."""
     with portal.database.reading() as session:
         tracks = [track for track in KEYS if portal.challenge.rules(track)]
-        boards = {track: rank_teams(session, portal.documents, track, datetime.now(UTC)) for track in tracks}
+        boards = {track: rank_teams(session, track) for track in tracks}
     return render(request, "leaderboard.html", visitor, boards=boards)
 
 

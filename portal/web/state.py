@@ -23,7 +23,7 @@ from headstart.portal.database import Database
 from headstart.portal.documents import read_documents
 from headstart.portal.queue import Receipt, find_problems, is_closed, store_submission
 from headstart.portal.settings import Settings
-from headstart.portal.submissions import record_bases
+from headstart.portal.submissions import record_basis
 from headstart.portal.tables import TeamRow
 from headstart.portal.teams import find_by_token
 
@@ -34,7 +34,7 @@ MAX_WAIT_SECONDS = 60.0
 
 
 class Portal:
-    """The state of a running server. It creates the tables, and records the bases of scores.
+    """The state of a running server. It creates the tables, and records the basis of scores.
 
     Args:
         settings: The organiser's settings.
@@ -53,7 +53,7 @@ class Portal:
         self.database = Database(settings.database_url)
         self.database.create_tables()
         with self.database.writing() as session:
-            self.held_back = record_bases(session, self.documents.bases)
+            self.held_back = record_basis(session, self.documents.basis)
 
         # Documents are validated one at a time, so that large ones delay pages little.
         self._validating = asyncio.Lock()
@@ -87,7 +87,7 @@ class Portal:
         # The time before the validation counts: waiting for other documents must not make a submission late.
         now, per_day = datetime.now(UTC), int(self.settings.bytes_per_day)
         problems = await self.check(team, track, content)
-        arguments = (self.database, self.documents, team.id, track, content)
+        arguments = (self.database, self.challenge, team.id, track, content)
         return await run_in_threadpool(store_submission, *arguments, problems, per_day, now)
 
     async def check(self, team: TeamRow, track: Track, content: bytes) -> list[Problem]:

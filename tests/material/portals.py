@@ -14,11 +14,9 @@ import uvicorn
 import yaml
 from fastapi.testclient import TestClient
 
-from headstart.contract.challenge import CHALLENGE
-from headstart.contract.documents import Catalog, Registry
+from headstart.contract.challenge import CHALLENGE, Challenge
 from headstart.portal import admin
 from headstart.portal.database import Database
-from headstart.portal.documents import Documents
 from headstart.portal.queue import Job, claim, finish
 from headstart.portal.serve import server_config
 from headstart.portal.settings import Settings
@@ -38,11 +36,6 @@ def make_settings(folder: Path, rules: dict[str, Any], **settings: Any) -> Setti
     (folder / "registry.json").write_text(json.dumps(entries))
     (folder / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI)))
     (folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
-    if name := settings.get("held_out_catalog"):
-        # The file of a test stays as it is.
-        settings["held_out_catalog"] = str(folder / name)
-        if not (folder / name).exists():
-            (folder / name).write_text("\n".join(map(json.dumps, STIMULI[:4])))
     return Settings(
         challenge=str(folder / "challenge.yaml"),
         registry=str(folder / "registry.json"),
@@ -119,10 +112,10 @@ class Site:
 
     def admin(self, *words: str) -> None:
         """Run an organiser's command with the settings of the portal."""
-        names = ("challenge", "registry", "catalog", "held_out_catalog", "data", "database")
+        names = ("challenge", "registry", "catalog", "data", "database")
         values = {name: getattr(self.settings, name) for name in names}
         options = [f"--{name}={'null' if value is None else value}" for name, value in values.items()]
-        admin.main([*options, "--held_out_registry=null", *words])
+        admin.main([*options, *words])
 
 
 @contextmanager
@@ -140,9 +133,6 @@ def serve_portal(settings: Settings) -> Iterator[str]:
         listening.close()
 
 
-def make_documents(held_out: bool = False, **changes: Any) -> Documents:
-    """Build documents without models and stimuli."""
-    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), [], "")
-    rules = CHALLENGE.validate_python({**RULES, **changes})
-    keys = ("blue/public", "red/public", *(("blue/held_out",) if held_out else ()))
-    return Documents(rules, registry, catalog, dict.fromkeys(keys, (registry, catalog)), {})
+def make_challenge(**changes: Any) -> Challenge:
+    """Build the rules of the small challenge, with changes."""
+    return CHALLENGE.validate_python({**RULES, **changes})

@@ -16,7 +16,6 @@ from headstart.portal import admin
 from headstart.portal.database import Database, make_private_folder
 from headstart.portal.settings import Settings
 from headstart.tests.material.portals import Site, blue, red
-from headstart.tests.portal.conftest import OpenSite
 
 
 def test_a_team_from_its_token_to_its_removal(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,10 +65,7 @@ def test_mistakes_are_one_line(site: Site, capsys: pytest.CaptureFixture[str]) -
         assert (error.count("\n"), message in error) == (1, True), error
 
 
-def test_everything_is_exported_and_shown(
-    open_site: OpenSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    site = open_site({"deadline": "2999-01-01T00:00:00Z"}, held_out_catalog="hidden.jsonl")
+def test_everything_is_exported_and_shown(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     formula = site.add_team("=1+1")
     site.submit(blue("owl", "lark"))
     site.submit(red(0, 1), "red", formula)
@@ -81,17 +77,15 @@ def test_everything_is_exported_and_shown(
     with paths[0].open() as file:
         (line,) = csv.DictReader(file)
     assert (line["rank"], line["participant"], float(line["score"])) == ("1", "Owls", 1 / len(blue("owl", "lark")))
-    assert line["held_out_score"] == ""
     # No spreadsheet takes a name for a formula.
     assert "'=1+1" in paths[1].read_text()
     submissions = [json.loads(line) for line in paths[3].read_text().splitlines()]
     assert [row["document"] for row in submissions] == [blue("owl", "lark").decode(), red(0, 1).decode(), None]
-    scores = [{scoring["kind"]: scoring["score"] for scoring in one["scorings"]} for one in submissions]
-    value = 1 / len(blue("owl", "lark"))
-    assert scores[0] == {"public": value, "held_out": 1 - value}
+    assert [row["score"] for row in submissions] == [1 / len(blue("owl", "lark")), 1 / len(red(0, 1)), None]
+    assert submissions[0]["result"]["score"] == submissions[0]["score"]
     assert submissions[2]["problems"][0]["pointer"] == "/models/1"
     events = [json.loads(line) for line in paths[2].read_text().splitlines()]
-    assert [event["public"] for event in events if "held-out" in event["text"]] == [False]
+    assert [event["public"] for event in events if event["event"] in ("scored", "refused")] == [False, True, True]
     capsys.readouterr()
     site.admin("submissions", "show", "1")
     assert json.loads(capsys.readouterr().out) == submissions[0]
@@ -119,11 +113,11 @@ def test_other_databases_are_refused_without_their_password(monkeypatch: pytest.
 
 
 def test_a_database_of_another_schema_is_refused(database: Database) -> None:
-    changes = {"UPDATE facts SET value = '2' WHERE name = 'schema'": "2", "DROP TABLE facts": "of another program"}
+    changes = {"UPDATE facts SET value = '1' WHERE name = 'schema'": "1", "DROP TABLE facts": "of another program"}
     for change, schema in changes.items():
         with database.engine.begin() as connection:
             connection.execute(text(change))
-        with pytest.raises(UserError, match=rf"^database: has schema {schema}, and this portal reads schema 1; use an"):
+        with pytest.raises(UserError, match=rf"^database: has schema {schema}, and this portal reads schema 2; use an"):
             database.create_tables()
 
 

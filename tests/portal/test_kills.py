@@ -18,7 +18,7 @@ import yaml
 from sqlalchemy import select
 
 from headstart.portal.database import Database
-from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow
+from headstart.portal.tables import EventRow, SubmissionRow
 from headstart.portal.teams import add_team
 from headstart.tests.material.portals import blue, make_settings
 from headstart.tests.material.stub_scores import MODELS
@@ -39,7 +39,7 @@ def write_settings(folder: Path, url: str) -> tuple[int, list[str]]:
     values = {name: getattr(settings, name) for name in names}
     config = folder / "portal.yaml"
     config.write_text(yaml.safe_dump({**values, "port": port, "worker": False, "demonstration": False}))
-    return port, [f"--config={config}", "--held_out_catalog=null", "--held_out_registry=null", "--datasets=null"]
+    return port, [f"--config={config}", "--datasets=null"]
 
 
 def make_content(number: int) -> bytes:
@@ -64,7 +64,7 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
 def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
     """Wait until all is scored, and check that every confirmed submission is there once, with its own score."""
     end = time.monotonic() + PATIENCE
-    waiting = select(ScoringRow.id).where(ScoringRow.state.in_(["queue", "running"]))
+    waiting = select(SubmissionRow.id).where(SubmissionRow.state.in_(["queue", "running"]))
     is_done = False
     while not is_done:
         assert time.monotonic() < end, "some are never scored"
@@ -75,7 +75,7 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
         sizes = {row.id: row.size for row in session.scalars(select(SubmissionRow))}
         assert len(set(taken)) == len(taken)
         assert {submission: len(make_content(number)) for number, submission in taken} == sizes
-        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.score)).all())
+        scores = dict(session.execute(select(SubmissionRow.id, SubmissionRow.score)).all())
         assert scores == {number: 1 / size for number, size in sizes.items()}
         for kind in ("received", "scored"):
             logged = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))

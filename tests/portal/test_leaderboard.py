@@ -1,23 +1,23 @@
-"""Which scores are ranked: those of today's documents and rules, the held-out ones after the deadline, and ties."""
+"""Which scores are ranked: those of today's documents and rules, and ties."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from headstart.contract.problems import Problem
+from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
 from headstart.portal.documents import read_documents
-from headstart.portal.queue import claim, finish
-from headstart.portal.submissions import find_held_back
+from headstart.portal.queue import Outcome, claim, finish
+from headstart.portal.submissions import find_held_back, record_basis
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, take
 from headstart.tests.material.stub_scores import MODELS, stub_score
 from headstart.tests.portal.conftest import OpenSite
-
-HELD_OUT = {"held_out_catalog": "held_out.jsonl"}
 
 
 def write_rules(folder: Path, **rules: Any) -> None:
@@ -35,28 +35,26 @@ def ranked(site: Site, track: str = "blue") -> list[tuple[int, str]]:
 
 
 def test_each_document_and_rule_of_scores_is_in_their_basis(tmp_path: Path) -> None:
-    settings = make_settings(tmp_path, {}, **HELD_OUT)
+    settings = make_settings(tmp_path, {})
     models = [make_entry(name, "fc", "flatten", 8) for name in MODELS[:3]]
     lines = "\n".join(map(json.dumps, STIMULI[:3]))
-    public, everything = {"blue/public", "red/public"}, {"blue/public", "red/public", "blue/held_out"}
-    changes: list[tuple[str, str, set[str]]] = [
-        ("registry.json", json.dumps(models), everything),
-        ("catalog.jsonl", lines, public),
-        ("held_out.jsonl", lines, {"blue/held_out"}),
-        ("challenge.yaml", yaml.safe_dump({**RULES, "contract_versions": ["1.1"]}), everything),
-        ("challenge.yaml", yaml.safe_dump({**RULES, "contract_versions": ["1.1"], "title": "Another"}), set()),
+    changes = [
+        ("registry.json", json.dumps(models), True),
+        ("catalog.jsonl", lines, True),
+        ("challenge.yaml", yaml.safe_dump({**RULES, "contract_versions": ["1.1"]}), True),
+        ("challenge.yaml", yaml.safe_dump({**RULES, "contract_versions": ["1.1"], "title": "Another"}), False),
     ]
-    before = read_documents(settings).bases
-    assert set(before) == everything
-    for file, content, changed in changes:
+    before = read_documents(settings).basis
+    for file, content, has_changed in changes:
         (tmp_path / file).write_text(content)
-        after = read_documents(settings).bases
-        assert {key for key in after if after[key] != before[key]} == changed, file
+        after = read_documents(settings).basis
+        assert (after != before) == has_changed, file
         before = after
+    assert read_documents(replace(settings, extraction=Extraction(precision="bfloat16"))).basis != before
 
 
 def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
-    settings = make_settings(tmp_path, {}, **HELD_OUT)
+    settings = make_settings(tmp_path, {})
     with (site := Site(settings)).client:
         token = site.add_team("Owls")
         site.submit(blue("owl", "lark"), token=token)
@@ -89,52 +87,38 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
 
 def test_a_worker_with_other_documents_claims_nothing(database_url: str, tmp_path: Path) -> None:
     settings = make_settings(tmp_path, {}, database=database_url)
-    bases = read_documents(settings).bases
+    basis = read_documents(settings).basis
     site = Site(settings)
     site.database.create_tables()
     # No server has started yet.
-    assert claim(site.database, bases) is None
+    assert claim(site.database, basis) is None
     with site.client:
         site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
         with pytest.raises(UserError, match="other documents or rules"):
-            claim(site.database, {**bases, "blue/public": "other"})
-        assert claim(site.database, bases) is not None
+            claim(site.database, "other")
+        assert claim(site.database, basis) is not None
 
 
-def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too(tmp_path: Path) -> None:
-    with (site := Site(make_settings(tmp_path, {}))).client:
-        site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
-        site.work()
-        assert held_back(site) == []
-    with (site := Site(make_settings(tmp_path, {}, **HELD_OUT))).client:
-        assert held_back(site) == [1]
-        site.admin("submissions", "rescore", "held_back")
-        site.work()
-        assert held_back(site) == []
+def test_what_changed_rules_refuse_counts_nowhere_until_it_is_valid_again(open_site: OpenSite) -> None:
+    site = open_site({"teams": {"blue": {"submissions": 1}}})
+    site.submit(blue("owl", "lark"))
+    site.work()
+    site.admin("submissions", "rescore", "1")
+    problems = [Problem("/models/0", "owl", "must be a model of the registry")]
+    assert finish(site.database, take(site.database), Outcome("refused", problems=problems))
+    record = site.read("/api/submissions/1")
+    assert (record["state"], record["score"], record["problems"][0]["value"]) == ("refused", None, "owl")
+    assert ranked(site) == []
+    with site.database.writing() as session:
+        assert record_basis(session, "other") == 0
 
-
-def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_path: Path) -> None:
-    before = {"deadline": (datetime.now(UTC) + timedelta(days=1)).isoformat()}
-    with (site := Site(make_settings(tmp_path, before, **HELD_OUT))).client:
-        first, second, third = (site.add_team(name) for name in ("Owls", "Larks", "Wrens"))
-        site.submit(blue("owl", "lark"), token=first)
-        site.submit(blue("owl", "lark") + b" " * 9, token=second)
-        site.submit(blue("owl", "lark") + b" " * 99, token=third)
-        for _ in range(5):
-            job = take(site.database)
-            assert finish(site.database, job, stub_score(job))
-        assert ranked(site) == [(1, "Owls"), (2, "Larks"), (3, "Wrens")]
-        site.log_in(first)
-        pages = ("", "leaderboard", "log", "submissions", "submissions/1", "metrics", "api/leaderboard?team=blue")
-        texts = [site.client.get(f"/{path}").text for path in pages]
-        texts.append(site.client.get("/api/submissions/1", headers=site.headers(first)).text)
-        hidden = f"{1 - 1 / len(blue('owl', 'lark')):.6f}"
-        assert not any(hidden[:6] in text for text in texts)
-    after = {"deadline": (datetime.now(UTC) - timedelta(days=1)).isoformat()}
-    with (site := Site(make_settings(tmp_path, after, **HELD_OUT))).client:
-        # The stub's held-out score grows with the document's length. The last one has none yet.
-        assert ranked(site) == [(1, "Larks"), (2, "Owls"), (3, "Wrens")]
-        assert hidden in site.client.get("/leaderboard").text
+    # It uses up no quota.
+    assert site.submit(blue("owl", "wren")).status_code == 201
+    site.admin("submissions", "rescore", "1")
+    site.work()
+    assert site.read("/api/submissions/1")["problems"] == []
+    board = site.client.get("/api/leaderboard?team=blue").json()
+    assert [line["submissions"] for line in board["standings"]] == [2]
 
 
 def test_the_best_score_counts_and_of_equal_ones_the_earlier(open_site: OpenSite) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from headstart.contract.challenge import Challenge
 from headstart.portal.admin import Organiser
 from headstart.portal.database import Database
-from headstart.portal.documents import Documents
 from headstart.portal.queue import (
     MAX_TRIES,
     NotTakenError,
@@ -25,9 +25,9 @@ from headstart.portal.queue import (
     store_submission,
 )
 from headstart.portal.settings import Settings
-from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.tables import EventRow, SubmissionRow, TeamRow
 from headstart.portal.teams import add_team
-from headstart.tests.material.portals import blue, make_documents, take
+from headstart.tests.material.portals import blue, make_challenge, take
 from headstart.tests.material.stub_scores import stub_score
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -40,11 +40,11 @@ def add(database: Database, name: str = "Owls") -> int:
         return len(session.scalars(select(TeamRow)).all())
 
 
-def store(database: Database, team: int, number: int = 0, documents: Documents | None = None, **more: Any) -> Receipt:
+def store(database: Database, team: int, number: int = 0, rules: Challenge | None = None, **more: Any) -> Receipt:
     """Store the submission of a number."""
     options = {"problems": [], "bytes_per_day": 10**6, "now": NOW, **more}
     content = blue("owl", "lark") + b" " * number
-    return store_submission(database, documents or make_documents(), team, "blue", content, **options)
+    return store_submission(database, rules or make_challenge(), team, "blue", content, **options)
 
 
 def organise(database: Database, command: str, *words: str) -> str:
@@ -53,14 +53,14 @@ def organise(database: Database, command: str, *words: str) -> str:
         return str(getattr(Organiser(Settings(), session), command)(*words))
 
 
-def rows(database: Database) -> list[ScoringRow]:
+def rows(database: Database) -> list[SubmissionRow]:
     with database.reading() as session:
-        return [*session.scalars(select(ScoringRow))]
+        return [*session.scalars(select(SubmissionRow))]
 
 
 def expire_leases(database: Database) -> None:
     with database.writing() as session:
-        session.execute(update(ScoringRow).values(lease_until=NOW - timedelta(days=999)))
+        session.execute(update(SubmissionRow).values(lease_until=NOW - timedelta(days=999)))
 
 
 def together(*actions: Callable[[], object]) -> list[Exception]:
@@ -112,15 +112,13 @@ def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
     assert (row.state, f"ended {MAX_TRIES} times" in row.error) == ("failed", True)
 
 
-def test_public_scores_come_first_and_what_kills_workers_last(database: Database) -> None:
+def test_what_kills_workers_comes_last(database: Database) -> None:
     team = add(database)
     for number in range(3):
-        store(database, team, number, make_documents(held_out=True))
+        store(database, team, number)
     with database.writing() as session:
-        session.execute(update(ScoringRow).where(ScoringRow.submission_id == 1).values(tries=4))
-    jobs = [claim(database) for _ in range(6)]
-    order = [(job.submission_id, job.kind) for job in jobs if job is not None]
-    assert order == [(2, "public"), (3, "public"), (1, "public"), (2, "held_out"), (3, "held_out"), (1, "held_out")]
+        session.execute(update(SubmissionRow).where(SubmissionRow.id == 1).values(tries=4))
+    assert [take(database).id for _ in range(3)] == [2, 3, 1]
 
 
 def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) -> None:
@@ -129,7 +127,7 @@ def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) ->
     finish(database, job, stub_score(job))
     for outcome, state in ((failed("a test", "a test"), "failed"), (Outcome("refused", problems=[]), "refused")):
         with database.writing() as session:
-            assert score_again(session, [1, 1], make_documents()) == 1
+            assert score_again(session, [1, 1]) == 1
         (row,) = rows(database)
         assert (row.state, row.score) == ("queue", 1 / len(job.content))
         again = take(database)
@@ -140,47 +138,47 @@ def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) ->
 
 def test_the_same_document_counts_once(database: Database) -> None:
     team, other = add(database), add(database, "Larks")
-    documents = make_documents(teams={"blue": {"submissions": 1}, "red": {}})
-    assert store(database, team, documents=documents) == (1, True)
+    rules = make_challenge(teams={"blue": {"submissions": 1}, "red": {}})
+    assert store(database, team, rules=rules) == (1, True)
     # Also when the quota is used up, submissions are closed, and the score is there.
     organise(database, "close")
-    assert store(database, team, documents=documents) == (1, False)
+    assert store(database, team, rules=rules) == (1, False)
     job = take(database)
     finish(database, job, stub_score(job))
-    assert store(database, team, documents=documents).id == 1
+    assert store(database, team, rules=rules).id == 1
     with pytest.raises(NotTakenError, match="closed"):
-        store(database, other, documents=documents)
+        store(database, other, rules=rules)
     organise(database, "open")
-    assert store(database, other, documents=documents) == (2, True)
+    assert store(database, other, rules=rules) == (2, True)
     # What could not be scored does not count, and may be sent again.
     job = take(database)
     finish(database, job, failed("a test", "a test"))
-    assert store(database, other, documents=documents) == (3, True)
+    assert store(database, other, rules=rules) == (3, True)
 
 
 def test_quotas_dates_and_bytes(database: Database) -> None:
     team = add(database)
-    rules: dict[str, Any] = {"deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
-    documents = make_documents(**rules, teams={"blue": {"submissions_per_day": 1}})
+    teams = {"blue": {"submissions_per_day": 1}}
+    rules = make_challenge(deadline=NOW.isoformat(), time_zone="Asia/Tokyo", teams=teams)
     before, at_once = NOW - timedelta(days=1), NOW - timedelta(hours=1)
     for number, now in enumerate((before, at_once, NOW, NOW + timedelta(seconds=1))):
-        assert store(database, team, number, documents, now=now) == (number + 1, True)
+        assert store(database, team, number, rules, now=now) == (number + 1, True)
     with database.reading() as session:
         rows = session.scalars(select(SubmissionRow).order_by(SubmissionRow.id)).all()
         assert [len(row.problems or []) for row in rows] == [0, 0, 1, 2]
         # Of refused ones, only the problems are kept, and count.
         assert [row.content is None for row in rows] == [False, False, True, True]
     with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
-        store(database, team, 4, documents, bytes_per_day=300)
+        store(database, team, 4, rules, bytes_per_day=300)
     organise(database, "teams_revoke", "Owls")
     with pytest.raises(NotTakenError, match="revoked"):
-        store(database, team, 5, documents)
+        store(database, team, 5, rules)
 
 
 def test_of_submissions_at_once_no_more_count_than_are_allowed(database: Database) -> None:
     team = add(database)
-    documents = make_documents(teams={"blue": {"submissions": 3}})
-    assert together(*(lambda n=number: store(database, team, n // 2, documents) for number in range(16))) == []
+    rules = make_challenge(teams={"blue": {"submissions": 3}})
+    assert together(*(lambda n=number: store(database, team, n // 2, rules) for number in range(16))) == []
     with database.reading() as session:
         digests = session.scalars(select(SubmissionRow.sha256).where(SubmissionRow.problems.is_(None))).all()
     assert len(digests) == len(set(digests)) == 3

@@ -1,7 +1,6 @@
-"""Real scores, public and held out: those of the evaluation."""
+"""Real scores: those of the evaluation."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,66 +16,47 @@ from headstart.portal import scoring
 from headstart.portal.queue import Job
 from headstart.portal.scoring import Scorer
 from headstart.portal.settings import Settings
-from headstart.tests.material.arena import ENTRIES, Arena, make_arena
+from headstart.tests.material.arena import Arena, make_arena
 from headstart.tests.material.portals import RULES
 
 HERE = Extraction(device="cpu", num_workers=0)
 
 
-@dataclass
-class Hosted:
-    """A challenge on small networks, with held-out ones."""
-
-    arena: Arena
-    shown: Path
-    hidden: Path
-    secret: Path
-    scorer: Scorer
+@pytest.fixture
+def arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arena:
+    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path / "datasets"))
+    return make_arena(tmp_path)
 
 
 @pytest.fixture
-def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
-    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path / "datasets"))
-    arena = make_arena(tmp_path)
-    parts = {"shown.jsonl": arena.stimuli[:9], "hidden.jsonl": arena.stimuli[9:]}
-    shown, hidden = (arena.write(name, "\n".join(map(json.dumps, stimuli))) for name, stimuli in parts.items())
-    secret = arena.write("secret.json", [{**its, "model_name": f"{its['model_name']}_secret"} for its in ENTRIES])
+def scorer(arena: Arena) -> Scorer:
     rules = arena.write("challenge.yaml", yaml.safe_dump(RULES))
-    documents = {"registry": arena.registry, "catalog": shown, "held_out_registry": secret, "held_out_catalog": hidden}
-    named: dict[str, Any] = {name: str(path) for name, path in documents.items()}
-    return Hosted(arena, shown, hidden, secret, Scorer(Settings(challenge=str(rules), extraction=HERE, **named)))
+    return Scorer(Settings(str(rules), str(arena.registry), str(arena.catalog), extraction=HERE))
 
 
-def score_by_command(submission: Path, registry: Path, catalog: Path) -> dict[str, Any]:
-    models, stimuli = read_registry(registry), read_catalog(catalog)
+def score_by_command(submission: Path, arena: Arena) -> dict[str, Any]:
+    models, stimuli = read_registry(arena.registry), read_catalog(arena.catalog)
     return score(read_submission(str(submission), models, stimuli), ScoringSetup(models, stimuli, HERE))
 
 
-def job(content: bytes, track: Any = "blue", kind: Any = "public") -> Job:
-    return Job(1, 1, 1, kind, track, "", content)
+def job(content: bytes, track: Any = "blue") -> Job:
+    return Job(1, 1, track, "", content)
 
 
 @pytest.mark.slow
-def test_public_and_held_out_scores(hosted: Hosted) -> None:
-    arena, scorer = hosted.arena, hosted.scorer
+def test_scores_are_those_of_the_command(arena: Arena, scorer: Scorer) -> None:
     files = {"blue": arena.blue("squeezenet1_1", "mobilenet_v2_narrow"), "red": arena.red([0, 3, 4, 7, 8])}
     for track, file in files.items():
-        expected = score_by_command(file, arena.registry, hosted.shown)
+        expected = score_by_command(file, arena)
         outcome = scorer(job(file.read_bytes(), track))
         document = json.loads(outcome.document)
         assert outcome.state == "scored"
         assert (document["scores"], document["pairwise"]) == (expected["scores"], expected["pairwise"])
 
-        # A Red submission keeps its stimuli, and a Blue one its models.
-        held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)
-        hidden = scorer(job(file.read_bytes(), track, "held_out"))
-        assert json.loads(hidden.document)["score"] == score_by_command(file, *held_out)["score"] != expected["score"]
-
 
 def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
-    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+    arena: Arena, scorer: Scorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer, arena = hosted.scorer, hosted.arena
     outcome = scorer(job(arena.blue("gone", "squeezenet1_1").read_bytes()))
     assert outcome.state == "refused"
     assert outcome.problems is not None

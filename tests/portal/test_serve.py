@@ -100,7 +100,6 @@ def test_a_server_that_cannot_start_says_why_in_one_line(
     more = ("--port=0", "--demonstration=false", f"--catalog={tmp_path / 'stimuli.jsonl'}")
     assert refuse("--datasets=none", *more).startswith("error: datasets: 'none' is not a folder")
     # Files of the process that scores are checked, too: without it, submissions would wait for ever.
-    for option, what in (("--held_out_registry", "model registry"), ("--held_out_catalog", "stimuli catalog")):
-        assert f"{what} none: 1 problem: there is no such file" in refuse(
-            f"{option}=none", f"--datasets={tmp_path}", *more
-        )
+    for option, what in (("--registry", "model registry"), ("--catalog", "stimuli catalog")):
+        message = refuse(f"--datasets={tmp_path}", *more, f"{option}=none")
+        assert f"{what} none: 1 problem: there is no such file" in message

@@ -16,7 +16,7 @@ from headstart.portal import database as database_module
 from headstart.portal import worker as worker_module
 from headstart.portal.database import Database
 from headstart.portal.queue import Job, Outcome, claim
-from headstart.portal.tables import ScoringRow
+from headstart.portal.tables import SubmissionRow
 from headstart.portal.worker import Worker
 from headstart.tests.material.portals import Site, blue
 from headstart.tests.material.postgresql import Server
@@ -47,11 +47,11 @@ def working(database: Database, scorer: Callable[[Job], Outcome], **more: Any) -
         assert not thread.is_alive()
 
 
-def wait_for(database: Database, state: str) -> ScoringRow:
+def wait_for(database: Database, state: str) -> SubmissionRow:
     end = monotonic() + PATIENCE
     while monotonic() < end:
         with database.reading() as session:
-            row = session.scalars(select(ScoringRow)).one()
+            row = session.scalars(select(SubmissionRow)).one()
             if row.state == state:
                 return row
         sleep(0.02)
@@ -118,7 +118,7 @@ def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> 
     event.remove(site.database.engine, "checkout", limit)
     site.database.close()
     assert site.submit(large).status_code == 201
-    assert [job.submission_id for job in site.work()] == [1, 2]
+    assert [job.id for job in site.work()] == [1, 2]
 
 
 def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
@@ -165,7 +165,7 @@ def test_a_scoring_that_never_ends_or_is_removed_ends_the_process(site: Site, mo
     with working(site.database, hang, end=ended.set):
         assert begun.wait(PATIENCE)
         site.admin("teams", "remove", "Owls")
-    assert site.database.reading().scalars(select(ScoringRow)).all() == []
+    assert site.database.reading().scalars(select(SubmissionRow)).all() == []
 
 
 def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.Mo
     site.submit(blue("owl", "lark"))
     assert site.client.get("/health").json() == {"status": "ok", "warnings": []}
     with site.database.writing() as session:
-        session.execute(update(ScoringRow).values(queued=datetime.now(UTC) - timedelta(minutes=11)))
+        session.execute(update(SubmissionRow).values(queued=datetime.now(UTC) - timedelta(minutes=11)))
     assert "no worker is active" in site.client.get("/health").json()["warnings"][0]
     lines = site.client.get("/metrics").text.splitlines()
     assert 'headstart_submissions{state="queue"} 1.0' in lines
