@@ -4,7 +4,7 @@ import re
 from itertools import takewhile
 from typing import Literal
 
-from headstart import datamodules
+from headstart.datamodules.photos import import_photo_sources
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.import_paths import ROOT
 from headstart.output.printable import print_lines
@@ -44,9 +44,8 @@ def _list_models(registry: str | None) -> dict[str, str]:
 
 
 def _list_datasets() -> dict[str, str]:
-    package = f"{datamodules.__name__}.photos."
-    sources = [name for name, module in datamodules.EXPORTS.items() if module.startswith(package) and module != BASE]
-    return {name: str(getattr(datamodules, name).__doc__).partition("\n")[0] for name in sources}
+    sources = {name: source for name, source in import_photo_sources().items() if source.__module__ != BASE}
+    return {name: str(source.__doc__).partition("\n")[0] for name, source in sources.items()}
 
 
 def _list_methods() -> dict[str, str]:

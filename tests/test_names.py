@@ -129,8 +129,8 @@ def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
 
 
 def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
-    parts = ("__init__", "executed_code", "import_paths", "lazy_exports")
-    for name in ("__init__.py", *(f"output/{part}.py" for part in parts)):
+    parts = ("__init__", "executed_code", "import_paths")
+    for name in ("__init__.py", "__init__.pyi", *(f"output/{part}.py" for part in parts)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "my_method.py").write_text("print('found')")

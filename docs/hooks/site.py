@@ -28,7 +28,7 @@ def on_startup(command: str, dirty: bool) -> None:
     shutil.rmtree(PACKAGE, ignore_errors=True)
     PACKAGE.mkdir(parents=True)
     folders = {name.split(".")[1] for name in PROJECT["tool"]["setuptools"]["packages"] if "." in name}
-    for path in (*ROOT.glob("*.py"), *(ROOT / folder for folder in folders)):
+    for path in (*ROOT.glob("*.py*"), *(ROOT / folder for folder in folders)):
         (PACKAGE / path.name).symlink_to(path)
 
 

@@ -138,6 +138,7 @@ def _image(modal: ModuleType, names: Sequence[str], setup: ScoringSetup) -> Any:
         .add_local_file(setup.registry.path, REGISTRY)
         .add_local_file(setup.catalog.path, CATALOG)
         .add_local_file(ROOT / "__init__.py", f"{HOME}/headstart/__init__.py")
+        .add_local_file(ROOT / "__init__.pyi", f"{HOME}/headstart/__init__.pyi")
     )
 
     for source in SOURCES:

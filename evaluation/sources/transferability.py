@@ -12,7 +12,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.documents import read_registries, registry_path
 from headstart.contract.tables.csv_tables import SOURCE_COLUMNS, read_performances
-from headstart.datamodules import import_photo_sources
+from headstart.datamodules.photos import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.engines.options import EngineOptions
 from headstart.evaluation.embeddings import Job, embed_all, networks_of

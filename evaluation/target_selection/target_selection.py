@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headstart.contract.documents import read_registry, registry_path
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
-from headstart.datamodules import import_photo_sources
+from headstart.datamodules.photos import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.evaluation.embeddings import networks_of
 from headstart.evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics

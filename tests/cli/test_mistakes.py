@@ -166,7 +166,7 @@ SOURCES: dict[str, tuple[dict[str, Any], str]] = {
 def test_mistakes_of_every_source_name_the_option_of_either_command_once(
     fit: Fit, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported = [getattr(datamodules, name) for name in datamodules.__all__]
+    exported = [getattr(datamodules, name) for name in dir(datamodules)]
     sources = [each for each in exported if issubclass(each, PhotoSource) and each is not PhotoSource]
     assert {source.__name__ for source in sources} == set(SOURCES)
     commands: dict[str, Callable[..., object]] = {

@@ -17,7 +17,7 @@ ROOT = Path(evaluate.__file__).parent
 
 
 def test_methods_are_all_that_is_exported() -> None:
-    classes = [getattr(modules, name) for name in modules.__all__]
+    classes = [getattr(modules, name) for name in dir(modules)]
     bases = (modules.Method, modules.FineTuning)
     methods = {
         each.__name__
@@ -32,7 +32,7 @@ def test_methods_are_all_that_is_exported() -> None:
 
 
 def test_datasets_are_all_that_is_exported() -> None:
-    classes = {name: getattr(datamodules, name) for name in datamodules.__all__}
+    classes = {name: getattr(datamodules, name) for name in dir(datamodules)}
     sources = {
         name: each
         for name, each in classes.items()

@@ -89,6 +89,7 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     package = f"{modal_scoring.HOME}/headstart"
     files = client.files()
     assert files.pop(f"{package}/__init__.py") == Path(headstart.__file__)
+    assert files.pop(f"{package}/__init__.pyi").is_file()
     assert files.pop("/contract/local.pth") == arena.folder / "local.pth"
     assert set(files) == {"/contract/model_registry.json", "/contract/stimuli_catalog.jsonl"}
     folders = {remote: Path(local) for local, remote in (call.args for call in client.image.add_local_dir.mock_calls)}
