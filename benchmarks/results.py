@@ -14,7 +14,7 @@ import pandas
 import yaml
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.leaderboard.tables import budgets_over_settings_rows, over_settings_rows, stability_rows
+from headstart.evaluation.leaderboard.tables import budgets_over_settings_rows, over_settings_rows
 from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
 from headstart.output.figures import spelled
@@ -33,7 +33,6 @@ FIGURE = "over_settings"
 
 def main(
     runs: list[str] = ["runs/sweep-benchmark"],  # noqa: B006 - options of the command line
-    setups: list[str] = [],  # noqa: B006 - likewise
     budgets: str | None = None,
     sweep: str = SUITE,
     budgets_sweep: str = BUDGETS,
@@ -44,7 +43,6 @@ def main(
 
     Args:
         runs: Folders of the sweep's runs.
-        setups: Folders of further runs, for the setup stability alone.
         budgets: Folder of the runs with balanced orderings; without one k_shot.md is not written.
         sweep: The sweep file of the runs, for the page.
         budgets_sweep: The sweep file of the runs with balanced orderings, for the page.
@@ -58,8 +56,7 @@ def main(
         document = leaderboard(runs, output=f"{scratch}/leaderboard", tuned=tuned_methods)
         if document["over_settings"] is None:
             raise UserError(f"runs: nothing to compare over settings in {', '.join(runs)}; give a sweep of two or more")
-        whole = leaderboard([*runs, *setups], output=f"{scratch}/setups") if setups else document
-        report([*runs, *setups], f"{scratch}/report.html", f"{scratch}/figures", ["png"])
+        report(runs, f"{scratch}/report.html", f"{scratch}/figures", ["png"])
         shutil.copy(Path(scratch, "figures", f"{FIGURE}.png"), folder)
         shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
 
@@ -70,14 +67,13 @@ def main(
                 sources[name] = one["over_settings"]
         _write(
             folder / "benchmark.md",
-            commands=_commands(runs, setups, sweep),
+            commands=_commands(runs, sweep),
             made_with=made_with(document, sweep),
             by_source=_table(source_rows(document, sources)),
             by_source_sentences=source_sentences(sources),
             bootstraps=BOOTSTRAPS,
             over=_table(over_settings_rows(document)),
             settings=_table(setting_rows(document["settings"])),
-            stability=_table(stability_rows(whole)) if whole["setup_stability"] else "There are too few setups.",
         )
 
         if budgets is not None:
@@ -98,13 +94,10 @@ def _write(page: Path, **parts: Any) -> None:
     print(f"wrote {page}")
 
 
-def _commands(runs: Sequence[str], setups: Sequence[str], sweep: str) -> str:
+def _commands(runs: Sequence[str], sweep: str) -> str:
     """Return the commands that lead to the page, the last of which wrote it."""
-    # The usual output of a sweep is runs/sweep- and the file's name.
-    sweeps = [sweep, *(Path(sweep).with_stem(Path(folder).name.removeprefix("sweep-")) for folder in setups)]
-    folders = f"--runs '{json.dumps([*runs])}'" + (f" --setups '{json.dumps([*setups])}'" if setups else "")
-    commands = [f"headstart sweep {file} --workers 2" for file in sweeps]
-    return "\n".join([*commands, f"python -m headstart.benchmarks results {folders} --sweep {sweep}"])
+    last = f"python -m headstart.benchmarks results --runs '{json.dumps([*runs])}' --sweep {sweep}"
+    return f"headstart sweep {sweep} --workers 2\n{last}"
 
 
 def made_with(document: Mapping[str, Any], sweep: str) -> str:

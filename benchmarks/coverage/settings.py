@@ -1,22 +1,18 @@
 """Summaries over settings."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from headstart.benchmarks.frame import Shares, Values, covers, samples_to_criterion, simulate
 from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
-from headstart.evaluation.leaderboard.robustness import describe_stability
 from headstart.metrics.ranking.aggregates import bootstrap_counts, probabilities_of_improvement
 
 METHODS = 6
 PAIRS = np.triu_indices(METHODS, 1)
 # Orderings of each setting.
 ORDERINGS = ((10,) * 4, (30,) * 4, (100,) * 4, (20, 20, 20, 200))
-DATA_SETS = (3, 5, 10)
 # Orderings from which the true values are computed.
 MANY = 20_000
 
@@ -54,26 +50,10 @@ def over_orderings(orderings: tuple[int, ...], leaderboards: int) -> Shares:
     return simulate(trial, leaderboards, seed=4)
 
 
-def _stability(means: Values) -> dict[str, Any]:
-    units = pd.RangeIndex(len(means))
-    return describe_stability("data set", means, units * 0, units)
-
-
 def over_settings(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:
     """Interquartile means and probabilities of improvement, over orderings."""
     for orderings in ORDERINGS:
         yield f"settings of {', '.join(map(str, orderings))} orderings", over_orderings(orderings, leaderboards)
 
 
-def setup_stability(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:
-    """Setup stability, over data sets."""
-    truth = _stability(sample_means(np.random.default_rng(4), 2_000))["stability"]
-
-    def trial(generator: np.random.Generator, data_sets: int) -> dict[str, Any]:
-        return {"stability": covers(_stability(sample_means(generator, data_sets))["interval"], truth)}
-
-    for data_sets in DATA_SETS:
-        yield f"{data_sets} data sets", simulate(partial(trial, data_sets=data_sets), leaderboards, seed=5)
-
-
-BENCHMARKS = (over_settings, setup_stability)
+BENCHMARKS = (over_settings,)

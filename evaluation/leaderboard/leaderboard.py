@@ -15,8 +15,8 @@ from headstart.evaluation.leaderboard.budgets import (
 )
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
-from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
 from headstart.evaluation.leaderboard.scores import compare_methods, describe_setting
+from headstart.evaluation.leaderboard.sensitivity import describe_sensitivity
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.leaderboard.tables import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.protocol_differences import describe_differences
@@ -95,13 +95,12 @@ def rank_settings(
     budgets = find_budgets(settings, options)
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
-        grids, described = [read_grid(setting) for setting in settings], []
+        described = []
         for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
             entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
             described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
 
         over_settings, remarks = describe_over_settings(settings)
-        stability = describe_setup_stability(settings, grids)
 
     criteria = [setting.curves.criterion for setting in settings]
     return {
@@ -118,8 +117,7 @@ def rank_settings(
         "settings": described,
         "over_settings": over_settings,
         "label_budgets": describe_budgets_over_settings(settings, budgets, options),
-        "sensitivity": describe_sensitivity(settings, grids),
-        "setup_stability": stability,
+        "sensitivity": describe_sensitivity(settings),
     }
 
 

@@ -164,7 +164,7 @@ def _improvements(setting: Setting, tests: Tests) -> Entries:
     p_values = [tests.baseline[index] for index in others]
     for index, p_value, p_holm in zip(others, p_values, scores.holm(p_values), strict=True):
         improvement, ends = scores.relative_improvement(samples[baseline], samples[index])
-        values = (improvement, interval_if_known(*ends), p_value, p_holm)
+        values = (improvement, _interval_if_known(*ends), p_value, p_holm)
         comparisons[index] = dict(zip(COMPARISON, values, strict=True))
     return comparisons
 
@@ -201,7 +201,7 @@ def _neighbours(setting: Setting, tests: Tests) -> Entries:
     ]
 
 
-def interval_if_known(low: float, high: float) -> list[float | None] | None:
+def _interval_if_known(low: float, high: float) -> list[float | None] | None:
     """Return an interval as JSON can hold it, or None where neither end is known."""
     ends = finite_ends((low, high))
     return None if ends == [None, None] else ends

@@ -143,9 +143,6 @@ def tables_of(document: Document, in_terminal: bool = False) -> Iterator[Table]:
 
     for each in document["sensitivity"]["settings"] if not in_terminal else ():
         yield sensitivity_table(each)
-    if document["setup_stability"] is not None:
-        title = "Setup stability: agreement of the rankings where one part varies"
-        yield Table(title, stability_rows(document))
 
 
 def setting_tables(setting: Document, in_terminal: bool = False) -> Iterator[Table]:
@@ -253,20 +250,6 @@ def over_settings_rows(document: Document) -> Cells:
         "mean rank": _estimate("mean_rank", ".1f"),
     }
     return table_rows(document["over_settings"]["methods"], columns)
-
-
-def stability_rows(document: Document) -> Cells:
-    """Return the table of setup stability.
-
-    Args:
-        document: The content of `leaderboard.json`, with `setup_stability`.
-    """
-    columns: Columns = {
-        "part that varies": lambda part: part["part"],
-        "setup stability": lambda part: format_estimate(part["stability"], part["interval"], ".2f"),
-        "pairs compared": lambda part: f"{part['compared']:,}",
-    }
-    return table_rows(document["setup_stability"]["parts"], columns)
 
 
 def _budget_rows(setting: Document) -> Cells:

@@ -15,7 +15,6 @@ from headstart.evaluation.leaderboard.tables import (
     over_settings_rows,
     sensitivity_table,
     setting_tables,
-    stability_rows,
 )
 from headstart.evaluation.report import answer, series
 from headstart.evaluation.report.documents import FolderContents
@@ -66,7 +65,6 @@ def comparison_page(document: Mapping[str, Any], curves: Sequence[Curves], conte
         label_budgets(document),
         settings_section(settings, curves, marks),
         sensitivity(document),
-        setup_stability(document),
         *contents.sections,
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
@@ -197,11 +195,3 @@ def sensitivity(document: Mapping[str, Any]) -> Section:
     settings = document["sensitivity"]["settings"]
     parts = [Part(tables=[sensitivity_table(setting)], setting=setting["name"]) for setting in settings]
     return Section("sensitivity", "Sensitivity to the criterion", parts=parts)
-
-
-def setup_stability(document: Mapping[str, Any]) -> Section | None:
-    """Return how much each part of the setup moves the ranking of the methods; None where it is unknown."""
-    if not document["setup_stability"]:
-        return None
-    part = Part(tables=[Table("Setup stability", stability_rows(document))])
-    return Section("setup-stability", "What moves the ranking", parts=[part])

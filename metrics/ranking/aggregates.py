@@ -8,7 +8,6 @@ import scipy  # imports its parts when they are used
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.scores import t_interval
 
 Counts = NDArray[np.number[Any]]
 RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95
@@ -76,22 +75,6 @@ def jackknife_error(without: Floats) -> Floats:
         without: `[..., parts]`, two parts at least; NaN or 0 with one.
     """
     return np.asarray(np.std(without, axis=-1) * (without.shape[-1] - 1) ** 0.5)
-
-
-def jackknife_interval(value: float, without: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """Compute the t interval of an estimate by the jackknife: lower and upper end.
-
-    Args:
-        value: The estimate from all units.
-        without: The estimate with each of n units left out, `[n]`.
-        level: Share of the intervals that hold the true value.
-
-    Returns:
-        The ends; NaN with fewer than three units, and where the estimate is undefined without one of them.
-    """
-    if len(without) < 3 or not np.isfinite(without).all():
-        return float("nan"), float("nan")
-    return t_interval(jackknife_values(value, without), level)
 
 
 def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> Floats:

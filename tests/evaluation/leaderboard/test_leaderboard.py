@@ -157,7 +157,6 @@ def test_methods_without_a_difference_are_one_group(tmp_path: Path) -> None:
     assert documents["few"]["settings"][0]["pairs"][0]["p_value"] == 0.5
     [grid] = documents["censored"]["sensitivity"]["settings"]
     assert all(cell["tau"] is None and cell["order"] == [] for cell in grid["grid"])
-    assert [part["stability"] for part in documents["censored"]["setup_stability"]["parts"]] == [None] * 7
 
 
 def test_a_baseline_and_other_methods_are_not_needed(tmp_path: Path) -> None:
@@ -171,7 +170,7 @@ def test_a_baseline_and_other_methods_are_not_needed(tmp_path: Path) -> None:
     document = rank(store(tmp_path / "alone", {"baseline": reach(SLOW, 60)}))
     assert document["settings"][0]["pairs"] == []
     assert document["settings"][0]["methods"][0]["rank_interval"] == [1, 1]
-    assert document["over_settings"] is document["setup_stability"] is None
+    assert document["over_settings"] is None
 
 
 MISTAKES: list[tuple[str, dict[str, Any], str]] = [

@@ -1,6 +1,5 @@
-"""Aggregates over settings, setup stability and chosen families, against independent computations."""
+"""Aggregates over settings against independent computations, and which settings and methods they are of."""
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -97,61 +96,6 @@ def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
     assert rank(tmp_path / "stored", where={"batch_size": 8})["over_settings"] is None
 
 
-def stability(groups: list[list[Values]]) -> tuple[float, int]:
-    """Return the mean over groups of the mean tau-b over pairs, and the number of pairs, one pair after the other."""
-    means, pairs = [], 0
-    for group in groups:
-        taus = [stats.kendalltau(one, other).statistic for one, other in combinations(group, 2)]
-        taus = [tau for tau in taus if not np.isnan(tau)]
-        pairs += len(taus)
-        means += [np.mean(taus)] if taus else []
-    return float(np.mean(means)), pairs
-
-
-def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
-    document = rank(tmp_path / "stored")
-    assert set(document["setup_stability"]["methods"]) == set(METHODS)
-    parts = {part["part"]: part for part in document["setup_stability"]["parts"]}
-    means = {key: each.mean(1) for key, each in samples.items()}
-    grids = [
-        {
-            (cell["threshold"], cell["consecutive"]): np.array([cell["restricted_means"][name] for name in METHODS])
-            for cell in setting["grid"]
-            if cell["order"] and not cell["undecided"]
-        }
-        for setting in document["sensitivity"]["settings"]
-    ]
-    expected = {
-        "data set": [[means[dataset, weights] for dataset in DATA_SETS] for weights in BACKBONES],
-        "backbone": [[means[dataset, weights] for weights in BACKBONES] for dataset in DATA_SETS],
-        "ordering": [list(each.T) for each in samples.values()],
-        "threshold": [
-            [values for (_, length), values in cells.items() if length == consecutive]
-            for cells in grids
-            for consecutive in (1, 5, 10, 20)
-        ],
-        "evaluations": [
-            [values for (its, _), values in cells.items() if its == threshold]
-            for cells in grids
-            for threshold in (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-        ],
-    }
-    for part, groups in expected.items():
-        mean, pairs = stability(groups)
-        assert (parts[part]["stability"], parts[part]["compared"]) == (pytest.approx(mean), pairs), part
-    without = [
-        stability([[means[other, weights] for other in DATA_SETS if other != dataset] for weights in BACKBONES])[0]
-        for dataset in DATA_SETS
-    ]
-    half = stats.t.ppf(0.975, 2) * np.std(without) * 2**0.5
-    low, high = parts["data set"]["interval"]
-    assert low == pytest.approx(max(-1, parts["data set"]["stability"] - half))
-    assert high == pytest.approx(min(1, parts["data set"]["stability"] + half))
-    assert parts["backbone"]["interval"] is None
-    assert parts["batch size"] == {"part": "batch size", "stability": None, "interval": None, "compared": 0}
-    assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
-
-
 def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **stream: Any) -> None:
     """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their key."""
     counts = np.stack([reach(each, LIMIT) for each in draw(seed)])
@@ -166,8 +110,7 @@ def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> 
         [("pets", (0.8,)), ("ants", (0.85, 0.7)), ("flowers", (0.7, 0.75)), ("birds", (0.75,)), ("cars", (0.6, 0.65))]
     ):
         add(tmp_path / "runs", seed, thresholds, dataset)
-    document = rank(tmp_path / "runs")
-    over = document["over_settings"]
+    over = rank(tmp_path / "runs")["over_settings"]
     # The most frequent threshold of several data sets is 70 %; the cars have no such threshold.
     assert [name.replace("resnet50 (DEFAULT), ", "") for name in over["settings"]] == [
         *("ants, threshold 0.7", "birds, resnet50 (DEFAULT)", "cars, threshold 0.6", "flowers, threshold 0.7"),
@@ -175,15 +118,12 @@ def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> 
     ]
     [remark] = [remark for remark in over["remarks"] if remark.startswith("Over settings of threshold 0.7 ")]
     assert "(where there is none such, of cars, resnet50 (DEFAULT), threshold 0.6)" in remark
-    # Each of the five is compared with the others by its own threshold.
-    assert document["setup_stability"]["parts"][0]["compared"] == 10
 
 
 def test_data_sets_are_told_apart_by_photos_and_methods_not_by_sample_limits(tmp_path: Path) -> None:
     for seed in range(3):
         add(tmp_path / "runs", seed, (0.8,), "photos", train_photos_sha256=f"{seed}")
-    document = rank(tmp_path / "runs")
-    assert len(document["over_settings"]["settings"]) == 3
+    over = rank(tmp_path / "runs")["over_settings"]
+    assert len(over["settings"]) == 3
     # Their keys differ in the limits alone.
-    assert {row["name"] for row in document["over_settings"]["methods"]} == set(METHODS)
-    assert document["setup_stability"]["parts"][0]["compared"] == 3
+    assert {row["name"] for row in over["methods"]} == set(METHODS)

@@ -160,7 +160,7 @@ def test_a_setting_of_a_cut_off_run_is_left_out_and_compared_on_request(
     alone = rank(runs)
     cut = add(runs, "cats", "cats", **CUT)
     document = rank(runs)
-    assert all(document[key] == alone[key] for key in ("over_settings", "setup_stability", "settings"))
+    assert all(document[key] == alone[key] for key in ("over_settings", "sensitivity", "settings"))
     name = f"{str(cut)!r} is incomplete, cut off at 25 of 60 samples (it was interrupted)"
     assert [each["reason"] for each in document["left_out"]] == [f"runs: {name}; --incomplete includes it"]
 
