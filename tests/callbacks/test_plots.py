@@ -97,6 +97,17 @@ def test_band_over_orderings() -> None:
     assert not only_axes(plot_learning_curves(describe(CORRECT[:, :1]), "", True)).collections
 
 
+def test_of_several_methods_the_best_by_samples_to_criterion_has_a_band() -> None:
+    never = [20] * 10
+    first = [[80] * 10, never, never]
+    # Its samples to criterion are 61 on average, and those of the first 59; its streaks begin earlier on average.
+    second = [[20] * 5 + [80] * 5, *[[20] * 6 + [80] * 4] * 2]
+    curves = describe(np.array([[never] * 3, first, second]))
+    bands = only_axes(plot_learning_curves(curves, "", True)).collections
+    colours = {to_hex(np.asarray(band.get_facecolor())[0]) for band in bands}
+    assert colours == {style.colour for style in LINE_STYLES[:2]}
+
+
 def test_share_of_orderings_that_met_the_criterion() -> None:
     curves = describe()
     axes = only_axes(plot_criterion_reached(curves, "", True))

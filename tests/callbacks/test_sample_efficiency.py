@@ -82,6 +82,23 @@ def test_reason_where_the_run_is_cut_off(script: Script) -> None:
         assert not results.document["complete"]
 
 
+class InterruptEvaluation(Callback):
+    """Raises in the third evaluation."""
+
+    def on_validation_batch_start(self, trainer: Trainer, *_: Any) -> None:
+        if trainer.fit_loop.epoch_loop.batch_idx == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("evaluation", ["every", "lazy"])
+def test_an_evaluation_that_is_cut_off_does_not_count(script: Script, evaluation: str) -> None:
+    results = ComparisonRun()
+    with suppress(KeyboardInterrupt, SystemExit):
+        options: dict[str, Any] = {"evaluation": evaluation, "consecutive": 2}
+        script([[[16] * 12]], callbacks=(InterruptEvaluation(),), results=results, threshold=0.9, **options)
+    assert results.document["evaluations"] == 2
+
+
 def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:
     counts = np.array([[[4, 16, 16, 0], [20, 20, 20, 20]]])
     tables = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,6 +17,7 @@ from headstart.datamodules.photo_batches import EpochBatches, load_batches
 from headstart.modules.augmentation import MirrorHalf, Shift
 from headstart.modules.photo_training import PhotoTraining, epoch_seed
 from headstart.output.errors import UserError
+from headstart.tests.material.root import ROOT
 
 SAMPLES, BATCH, EPOCHS, SEED, CLASSES = 23, 5, 3, 4, 3
 
@@ -24,6 +26,12 @@ def make_network() -> nn.Module:
     torch.manual_seed(11)
     layers = (nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return nn.Sequential(*layers, nn.Dropout(0.3), nn.Linear(4, CLASSES))
+
+
+def test_defaults_are_those_of_the_shipped_configuration() -> None:
+    shipped = yaml.safe_load((ROOT / "configs/source_training.yaml").read_text(encoding="utf-8"))["model"]
+    settings = PhotoTraining().make_optimizer(make_network().parameters()).defaults
+    assert settings.items() >= shipped["optimizer"]["init_args"].items()
 
 
 @pytest.fixture

@@ -61,6 +61,17 @@ def test_more_labels_than_were_measured_forecast_as_many_as_were() -> None:
             assert later == sorted(later)
 
 
+def test_more_labels_never_forecast_a_lower_accuracy() -> None:
+    # All known curves fall.
+    falling = 1 - simulate(6)
+    forecaster = Forecaster(known_cases(falling.mul(0.5)))
+    accuracies = 1 - 0.3 * (LABELS / 5) ** 0.2
+    for labels_known in (20, 50):
+        forecast = forecast_curve(LABELS, accuracies[None], 10, "slow", labels_known, forecaster)
+        later = [forecast.accuracy, *(forecast.at(times)[0] for times in (2, 4, 8))]
+        assert later == sorted(later)
+
+
 def test_one_more_label_changes_an_interval_a_little() -> None:
     labels = np.arange(5, 120)
     accuracies = 1 - 0.5 * (labels / 5) ** -0.3

@@ -15,6 +15,7 @@ from headstart.metrics.sample_efficiency.curves import (
     Curves,
     class_weights,
     is_open,
+    learning_curve_area,
     required_correct,
     samples_to_criterion,
 )
@@ -100,6 +101,23 @@ def test_saved_curves_come_back(changes: dict[str, object]) -> None:
         assert type(read) is type(saved), field.name
         assert np.array_equal(read, saved), field.name
     assert loaded.correct.dtype == loaded.samples_seen.dtype == loaded.orderings.dtype == np.int64
+
+
+def test_an_evaluation_counts_until_the_next_one() -> None:
+    curves = draw_curves(limit=200)
+    last = curves.correct[..., -1] / 1000
+    for samples, index in ((8, 0), (15, 0), (16, 1), (160, 19), (167, 19)):
+        assert np.array_equal(curves.accuracy_at(samples), curves.correct[..., index] / 1000)
+    assert all(np.isnan(curves.accuracy_at(samples)).all() for samples in (7, 168))
+    assert np.array_equal(draw_curves().accuracy_at(163), last)
+    assert np.isnan(draw_curves().accuracy_at(164)).all()
+
+
+def test_an_area_is_the_mean_over_doublings() -> None:
+    # Of a curve that is linear in the logarithm, it is the mean of both ends, wherever the curve begins.
+    for first in (1, 8):
+        area = learning_curve_area(np.array([[0.2, 0.4, 0.6], [0.5, 0.5, 0.5]]), first * np.array([1, 2, 4]))
+        assert area == pytest.approx([0.4, 0.5])
 
 
 REQUIRED = 8

@@ -34,8 +34,9 @@ def test_a_seed_decides_the_pool_and_a_longer_pool_begins_alike() -> None:
         long, short, other = (sample_targets(40, n, share, seed) for n, seed in ((30, 1), (10, 1), (30, 2)))
         assert [target.tolist() for target in long[:10]] == [target.tolist() for target in short]
         assert [target.tolist() for target in long] != [target.tolist() for target in other]
-    with pytest.raises(ValueError, match="it has 2 classes"):
+    with pytest.raises(ValueError, match=r"it has 2 classes.* 3 or more"):
         sample_targets(2, 10, "half", 0)
+    assert all(len(target) == 2 for target in sample_targets(3, 10, "half", 0))
 
 
 IGNORED = 255

@@ -80,6 +80,16 @@ def test_normalisation_layers_of_a_library_are_known() -> None:
         assert trained == of_one_dimension | {key.replace("weight", "bias") for key in of_one_dimension}
 
 
+def test_what_lies_within_a_normalisation_layer_is_not_trained() -> None:
+    class NormalisationAndActivation(nn.BatchNorm2d):
+        def __init__(self) -> None:
+            super().__init__(3)
+            self.activation = nn.PReLU()
+
+    layer = NormalisationAndActivation()
+    assert [id(parameter) for parameter in NormalizationOnly().trained(layer)] == [id(layer.weight), id(layer.bias)]
+
+
 @pytest.mark.parametrize("make", [HeadOnly, lambda fast: LinearProbeThenFineTune(12, partial(SGD, lr=9), fast)])
 def test_the_head_alone_learns_as_on_frozen_features(make: Callable[..., Method]) -> None:
     fast = partial(Adam, lr=1e-2)
