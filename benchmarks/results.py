@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas
 import yaml
+from matplotlib.figure import Figure
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.evaluation.leaderboard.tables import budgets_over_settings_rows, over_settings_rows, stability_rows
-from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
-from headstart.output.figures import spelled
+from headstart.output.figures import GRID, INK, PALE, drawing, save, spelled, titles
 from headstart.output.markup import escape_markdown
 from headstart.output.shipped_files import find_file
 from headstart.output.tables import Cells, format_estimate, markdown_table
@@ -28,7 +28,7 @@ BOOTSTRAPS = 10_000
 PER_CLASS = [1, 2, 4, 8, 16]
 # Fewer of them in the tables of settings, which have many other columns.
 SHOWN = [1, 4, 16]
-FIGURE = "over_settings"
+FIGURE = "over_settings.png"
 
 
 def main(
@@ -59,8 +59,7 @@ def main(
         if document["over_settings"] is None:
             raise UserError(f"runs: nothing to compare over settings in {', '.join(runs)}; give a sweep of two or more")
         whole = leaderboard([*runs, *setups], output=f"{scratch}/setups") if setups else document
-        report([*runs, *setups], f"{scratch}/report.html", f"{scratch}/figures", ["png"])
-        shutil.copy(Path(scratch, "figures", f"{FIGURE}.png"), folder)
+        save(plot_over_settings(document["over_settings"]), folder / FIGURE)
         shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
 
         sources = dict[str, Any]()
@@ -257,6 +256,30 @@ def _names(setting: Mapping[str, Any]) -> list[str]:
     return [
         escape_markdown(spelled(str(name))) for name in (setting["dataset"], network if weights == "model" else source)
     ]
+
+
+@drawing()
+def plot_over_settings(over: Mapping[str, Any]) -> Figure:
+    """Plot the interquartile mean of each method over settings with its interval, the best method on top.
+
+    Args:
+        over: `over_settings` of `leaderboard.json`.
+    """
+    methods = over["methods"]
+    figure = Figure(figsize=(7, 1.2 + 0.3 * len(methods)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvline(1, color=PALE, linewidth=1)
+    for row, method in enumerate(methods):
+        axes.plot(method["interquartile_mean_interval"], [row, row], color=INK, linewidth=2)
+        axes.plot([method["interquartile_mean"]], [row], "o", color=INK)
+
+    axes.set_yticks(range(len(methods)), titles([method["name"] for method in methods]))
+    axes.invert_yaxis()
+    axes.grid(axis="x", color=GRID)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("Samples to criterion, 1 being the mean of all methods")
+    axes.set_title(f"Interquartile mean, with its 95 % interval\nOver {over['of']}", loc="left")
+    return figure
 
 
 def _table(rows: Cells) -> str:
