@@ -55,8 +55,7 @@ bench: $(DEV)
 results: $(DEV)
 	$(BIN)/headstart sweep benchmarks/local/sweep/benchmark.yaml --workers 2
 	$(BIN)/headstart sweep benchmarks/local/sweep/batch_sizes.yaml --workers 2
-	$(BIN)/headstart sweep benchmarks/local/sweep/label_budgets.yaml --workers 2
-	$(BIN)/python -m headstart.benchmarks results --setups '["runs/sweep-batch_sizes"]' --budgets runs/sweep-label_budgets
+	$(BIN)/python -m headstart.benchmarks results --setups '["runs/sweep-batch_sizes"]'
 
 ## Remove the environment and what is built.
 clean:

@@ -15,7 +15,7 @@ import yaml
 from matplotlib.figure import Figure
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.leaderboard.tables import budgets_over_settings_rows, over_settings_rows, stability_rows
+from headstart.evaluation.leaderboard.tables import over_settings_rows, stability_rows
 from headstart.output.errors import UserError
 from headstart.output.figures import GRID, INK, PALE, drawing, save, spelled, titles
 from headstart.output.markup import escape_markdown
@@ -23,31 +23,24 @@ from headstart.output.shipped_files import find_file
 from headstart.output.tables import Cells, format_estimate, markdown_table
 
 TEMPLATES = Path(__file__).with_name("templates")
-SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
+SUITE = "benchmarks/local/sweep/benchmark.yaml"
 BOOTSTRAPS = 10_000
-PER_CLASS = [1, 2, 4, 8, 16]
-# Fewer of them in the tables of settings, which have many other columns.
-SHOWN = [1, 4, 16]
 FIGURE = "over_settings.png"
 
 
 def main(
     runs: list[str] = ["runs/sweep-benchmark"],  # noqa: B006 - options of the command line
     setups: list[str] = [],  # noqa: B006 - likewise
-    budgets: str | None = None,
     sweep: str = SUITE,
-    budgets_sweep: str = BUDGETS,
     tuned: str = "configs/evaluation/benchmark.yaml",
     output: str = "docs/results",
 ) -> None:
-    """Write benchmark.md, k_shot.md, leaderboard.csv and the picture.
+    """Write benchmark.md, leaderboard.csv and the picture.
 
     Args:
         runs: Folders of the sweep's runs.
         setups: Folders of further runs, for the setup stability alone.
-        budgets: Folder of the runs with balanced orderings; without one k_shot.md is not written.
         sweep: The sweep file of the runs, for the page.
-        budgets_sweep: The sweep file of the runs with balanced orderings, for the page.
         tuned: Configuration of the leaderboard, with the tuned methods.
         output: Folder of the pages.
     """
@@ -78,17 +71,6 @@ def main(
             settings=_table(setting_rows(document["settings"])),
             stability=_table(stability_rows(whole)) if whole["setup_stability"] else "There are too few setups.",
         )
-
-        if budgets is not None:
-            labelled = leaderboard(budgets, output=f"{scratch}/budgets", tuned=tuned_methods, per_class=PER_CLASS)
-            _write(
-                folder / "k_shot.md",
-                commands=f"headstart sweep {budgets_sweep} --workers 2\n"
-                f"python -m headstart.benchmarks results --budgets {budgets}",
-                made_with=made_with(labelled, budgets_sweep),
-                over=_table(budgets_over_settings_rows(labelled["label_budgets"], with_intervals=False)),
-                settings=_table(budget_rows(labelled["settings"])),
-            )
 
 
 def _write(page: Path, **parts: Any) -> None:
@@ -218,33 +200,6 @@ def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
                 "" if gained is None else f"{format_estimate(gained, ends, '.0f')} %",
             ]
         )
-    return rows
-
-
-def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
-    """Return a table with the best method of each setting after each number of labels per class.
-
-    Args:
-        settings: `settings` of `leaderboard.json`, with budgets.
-    """
-    rows = [["target", "source", *(title for count in SHOWN for title in (f"{count} per class", "baseline"))]]
-    for setting in settings:
-        cells = []
-        for count in SHOWN:
-            methods = {
-                name: entry
-                for name, entries in setting["label_budgets"].items()
-                for entry in entries
-                if entry["per_class"] == count
-            }
-            best = max(methods, key=lambda name: methods[name]["accuracy"]) if methods else ""
-            tied = sum("a" in method.get("group", "") for method in methods.values()) - 1
-            baseline = methods.get(setting["baseline"])
-            cells.append(
-                f"{100 * methods[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if methods else ""
-            )
-            cells.append("" if baseline is None else f"{100 * baseline['accuracy']:.1f}")
-        rows.append([*_names(setting), *cells])
     return rows
 
 
