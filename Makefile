@@ -54,8 +54,7 @@ bench: $(DEV)
 ## Run the local suite, and write docs/results from it; needs ../shared, takes an hour.
 results: $(DEV)
 	$(BIN)/headstart sweep benchmarks/local/sweep/benchmark.yaml --workers 2
-	$(BIN)/headstart sweep benchmarks/local/sweep/label_budgets.yaml --workers 2
-	$(BIN)/python -m headstart.benchmarks results --budgets runs/sweep-label_budgets
+	$(BIN)/python -m headstart.benchmarks results
 
 ## Remove the environment and what is built.
 clean:

@@ -6,7 +6,6 @@ All 18 settings of the local suite are among them, benchmarks/local/sweep/benchm
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,9 +27,10 @@ from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.datamodules.photos.public_archives import AntsAndBees, CatsAndDogs
+from headstart.evaluation.classifiers.left_out import Labelled, create
 from headstart.metrics.forecast.curve_forecast import COVERAGE, TIMES, empirical_coverage, leave_data_sets_out
 from headstart.metrics.forecast.forecaster import LEVELS, known_cases
-from headstart.metrics.forecast.known_curves import CURVE, ORDERING, SHIPPED, read_curves, write_curves
+from headstart.metrics.forecast.known_curves import CURVE, ORDERING, read_curves, write_curves
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, MethodStart
 from headstart.modules.method_state import MethodState
@@ -69,32 +69,29 @@ class HandwrittenDigits(PhotoSource):
 
     def train(self) -> Photos:
         """Return the training pictures."""
-        return _digits(lambda index: index % 3 != 0)
+        return DatasetPhotos([pair for index, pair in enumerate(_digits()) if index % 3])
 
     def validation(self) -> Photos:
         """Return the validation pictures."""
-        return _digits(lambda index: index % 3 == 0)
+        return DatasetPhotos(_digits()[::3])
 
 
-def _digits(is_chosen: Callable[[int], bool]) -> Photos:
-    """Return the digits that are chosen by their index."""
+def _digits() -> list[tuple[Image.Image, int]]:
+    """Return all digits with their classes."""
     digits = load_digits()
     pictures = [Image.fromarray(image) for image in (digits.images * (255 / 16)).astype(np.uint8)]
     larger = [picture.resize((64, 64), Image.Resampling.BICUBIC) for picture in pictures]
-    pairs = [*zip(larger, digits.target.tolist(), strict=True)]
-    return DatasetPhotos([pair for index, pair in enumerate(pairs) if is_chosen(index)])
+    return [*zip(larger, digits.target.tolist(), strict=True)]
 
 
 class Target(NamedTuple):
     """A target.
 
     Attributes:
-        data_set: The data set that it belongs to, which is left out as a whole.
         photos: Its photos.
         sources: Where its backbones were pre-trained, with the most labels that each is fed.
     """
 
-    data_set: str
     photos: Callable[[], PhotoSource]
     sources: Mapping[str, int]
 
@@ -105,20 +102,23 @@ def _objects(first: int, last: int) -> PhotoSource:
 
 
 TARGETS = {
-    "ants and bees": Target("ants and bees", partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"), SUITE),
-    "cats and dogs": Target("cats and dogs", partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"), LONGER),
-    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), LONGER),
-    "drawn pets, occluded": Target(
-        "drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {**SUITE, "objects": 800}
-    ),
-    "drawn pets, noisy": Target("drawn pets", partial(DrawnPets, 600, 400, noise=2.0), SUITE),
-    "drawn pets, turned": Target("drawn pets", partial(DrawnPets, 600, 400, pose=3.0), SUITE),
-    "digits": Target("digits", HandwrittenDigits, {"objects": 800}),
-    "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400}),
-    "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400}),
-    "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400}),
-    "drawn signs": Target("drawn signs", partial(_objects, 44, 60), {"objects": 400}),
+    "ants and bees": Target(partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"), SUITE),
+    "cats and dogs": Target(partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"), LONGER),
+    "flowers": Target(partial(ClassFolders, f"{SHARED}/data/flowers"), LONGER),
+    "drawn pets, occluded": Target(partial(DrawnPets, 600, 400, occlusion=6.0), {**SUITE, "objects": 800}),
+    "drawn pets, noisy": Target(partial(DrawnPets, 600, 400, noise=2.0), SUITE),
+    "drawn pets, turned": Target(partial(DrawnPets, 600, 400, pose=3.0), SUITE),
+    "digits": Target(HandwrittenDigits, {"objects": 800}),
+    "drawn animals": Target(partial(_objects, 11, 25), {"objects": 400}),
+    "drawn things": Target(partial(_objects, 25, 44), {"objects": 400}),
+    "drawn plants": Target(partial(_objects, 0, 11), {"objects": 400}),
+    "drawn signs": Target(partial(_objects, 44, 60), {"objects": 400}),
 }
+
+
+def data_set_of(target: str) -> str:
+    """Return the data set of a target, which is left out as a whole: "drawn pets" of "drawn pets, noisy"."""
+    return target.partition(",")[0]
 
 
 def trace(
@@ -151,56 +151,42 @@ def methods() -> Iterator[tuple[str, Any]]:
     yield "sgd", GradientDescent(optimizer=partial(torch.optim.SGD, lr=0.01))
     for kind, method in METHODS.items():
         if "features" in method.inputs and kind not in OMITTED:
-            yield method.name, getattr(import_module(method.module), kind)()
+            yield method.name, create(kind)
 
 
 def measure(target: str, source: str) -> pd.DataFrame:
     """Measure the curves of all methods on a target, from a source, as `read_curves` returns them."""
-    data_set, photos, sources = TARGETS[target]
-    spec, source_photos = BackboneSpec("mobilenet_v2", SOURCES[source]), photos()
-    train, validation = source_photos.train(), source_photos.validation()
+    photos, most = TARGETS[target].photos(), TARGETS[target].sources[source]
+    train, validation = photos.train(), photos.validation()
     shown = np.random.default_rng((SEED, 1)).permutation(len(validation.labels))[:MOST_PHOTOS]
-    orders = [sample_ordering(len(train.labels), number, SEED)[: sources[source]] for number in range(ORDERINGS)]
+    orders = [sample_ordering(len(train.labels), number, SEED)[:most] for number in range(ORDERINGS)]
     needed, indices = np.unique(np.stack(orders), return_inverse=True)
 
+    spec = BackboneSpec("mobilenet_v2", SOURCES[source])
     samples, held_out = (
         torch.from_numpy(embed(part, spec, num_workers=0)) for part in (train.subset(needed), validation.subset(shown))
     )
     labels, truth = torch.from_numpy(train.labels[needed]), torch.from_numpy(validation.labels[shown])
     positions = torch.from_numpy(indices.reshape(ORDERINGS, -1)).split(1, dim=1)
     batches = [(position, samples[position], labels[position]) for position in positions]
+
     _, backbone = build_chosen(spec, SEED, torch.device("cpu"))
-    start = MethodStart(
-        samples.shape[1],
-        len(train.classes),
-        range(ORDERINGS),
-        sources[source],
-        SEED,
-        source_head=backbone.source_head,
-        source_bias=backbone.source_bias,
-        samples=samples,
-    )
-    traces = {name: trace(method, start, batches, held_out, truth) for name, method in methods()}
-
-    correct = np.stack(list(traces.values()))
-    at = np.array([size for size in GRID if size <= correct.shape[-1]])
-    accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
-    accuracies[..., : len(at)] = correct[..., at - 1] / len(truth)
-
-    of_curves = [(data_set, target, source, name, start.classes) for name in traces]
-    index = pd.MultiIndex.from_tuples(
-        [(*curve, number) for curve in of_curves for number in range(ORDERINGS)], names=[*CURVE, ORDERING]
-    )
-    return pd.DataFrame(accuracies.reshape(len(index), -1), index, GRID)
+    head, bias = backbone.source_head, backbone.source_bias
+    start = Labelled(samples, labels, len(train.classes), head, bias, SEED).start(samples, ORDERINGS, most)
+    sizes = np.array([size for size in GRID if size <= len(batches)])
+    curves = {}
+    for name, method in methods():
+        correct = trace(method, start, batches, held_out, truth)
+        key = (data_set_of(target), target, source, name, start.classes)
+        curves[key] = pd.DataFrame(correct[:, sizes - 1] / len(truth), columns=sizes)
+    return pd.concat(curves, names=[*CURVE, ORDERING]).reindex(columns=GRID)
 
 
-def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), coverage: str = str(COVERAGE)) -> None:
+def main(folder: str = "runs/forecast_curves") -> None:
     """Measure the curves of every target and source, and write them and their coverage where forecasts read them.
 
     Args:
         folder: Folder with a file for each target and source; those that are there are not measured again.
-        output: File of all curves.
-        coverage: File of how often forecasts of data sets that are left out hold.
     """
     torch.set_num_threads(1)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -212,11 +198,11 @@ def main(folder: str = "runs/forecast_curves", output: str = str(SHIPPED), cover
             write_curves(measure(target, source), path)
         parts.append(read_curves(path))
     curves = pd.concat(parts)
-    write_curves(curves, Path(output))
+    write_curves(curves)
 
     judged = judged_cases(leave_data_sets_out(known_cases(curves)))
     shares = {str(level): round(empirical_coverage(judged, level), 3) for level in LEVELS}
-    Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
+    COVERAGE.write_text(json.dumps(shares) + "\n", encoding="utf-8")
 
 
 def judged_cases(cases: pd.DataFrame) -> pd.DataFrame:

@@ -4,10 +4,8 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +19,13 @@ Trial = Callable[[np.random.Generator], Mapping[str, ArrayLike]]
 # Sample size from which the true values of a population are computed.
 MANY = 200_000
 FEWEST_SAMPLES = 10
-# Seconds between two looks at the memory of a process.
-PERIOD = 0.05
+# Runs a command and prints its largest resident memory in KB. Linux counts the memory of the process that starts
+# another as that of the other, too, so that a small one starts it.
+MEASURE = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
 
 
 def timed(function: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -53,14 +56,7 @@ def compare(
     return {name: median / first for name, median in medians.items()}
 
 
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Yield a folder that is removed at the end."""
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
-def run(*command: str, cache: Path | None = None, **variables: str) -> str:
+def run(*command: str, cache: str, **variables: str) -> str:
     """Run Python in the root of the repository without its output; return its wall time and largest resident memory.
 
     Args:
@@ -68,39 +64,20 @@ def run(*command: str, cache: Path | None = None, **variables: str) -> str:
         cache: Folder of its cache.
         variables: Further variables of its environment.
     """
-    environment = {**os.environ, **variables, **({"HEADSTART_CACHE": str(cache)} if cache else {})}
-    arguments = [sys.executable, *command]
-    start, peak = time.perf_counter(), 0.0
-    process = subprocess.Popen(
-        arguments, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    while process.poll() is None:
-        # The system's own account at the end has the memory of this process before it started the other, too.
-        peak = max(peak, _peak_mb(process.pid))
-        time.sleep(PERIOD)
-    seconds = time.perf_counter() - start
-
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, arguments)
-    return f"{seconds:.0f} s in {peak:.0f} MB"
+    arguments = [sys.executable, "-c", MEASURE, sys.executable, *command]
+    environment = {**os.environ, "HEADSTART_CACHE": cache, **variables}
+    start = time.perf_counter()
+    peak = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    return f"{time.perf_counter() - start:.0f} s in {int(peak) / 1024:.0f} MB"
 
 
-def _peak_mb(process: int) -> float:
-    """Return the largest resident memory of a process so far, in MB, as Linux reports it."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{process}/status").read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def simulate(trial: Trial, trials: int, seed: int | np.random.Generator = 0) -> Shares:
+def simulate(trial: Trial, trials: int, seed: int = 0) -> Shares:
     """Repeat a trial, and return the mean of each of its outcomes: the share of intervals that hold, for instance.
 
     Args:
         trial: Samples by a generator, and returns outcomes by name, each a number or an array of numbers.
         trials: Number of repetitions.
-        seed: Seed of the generator, or a generator that continues.
+        seed: Seed of the generator.
     """
     generator = np.random.default_rng(seed)
     outcomes = [trial(generator) for _ in range(trials)]

@@ -3,7 +3,7 @@
 import inspect
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,12 +94,11 @@ def _answers(benchmarks: Sequence[Benchmark]) -> Iterator[str]:
 
 
 def _shares(benchmarks: Sequence[Benchmark]) -> Iterator[str]:
-    """Yield a table of shares for each benchmark, or several of other columns."""
+    """Yield a table of shares for each benchmark, whose cases have the same columns."""
     for benchmark in benchmarks:
         yield from (f"### {title_of(benchmark)}", "", f"`{benchmark.__name__}`", "")
-        for columns, cases in groupby(benchmark(), lambda case: tuple(case[1])):
-            yield "| case | " + " | ".join(columns) + " |"
-            yield "| --- |" + " ---: |" * len(columns)
-            for name, shares in cases:
-                yield f"| {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares.values()) + " |"
-            yield ""
+        for index, (name, shares) in enumerate(benchmark()):
+            if index == 0:
+                yield from ("| case | " + " | ".join(shares) + " |", "| --- |" + " ---: |" * len(shares))
+            yield f"| {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares.values()) + " |"
+        yield ""

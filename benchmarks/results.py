@@ -12,52 +12,45 @@ from typing import Any
 import numpy as np
 import pandas
 import yaml
+from matplotlib.figure import Figure
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.leaderboard.tables import budgets_over_settings_rows, over_settings_rows
-from headstart.evaluation.report.report import report
+from headstart.evaluation.leaderboard.tables import over_settings_rows
 from headstart.output.errors import UserError
-from headstart.output.figures import spelled
+from headstart.output.figures import GRID, INK, PALE, drawing, save, spelled, titles
 from headstart.output.markup import escape_markdown
 from headstart.output.shipped_files import find_file
 from headstart.output.tables import Cells, format_estimate, markdown_table
 
 TEMPLATES = Path(__file__).with_name("templates")
-SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
+SUITE = "benchmarks/local/sweep/benchmark.yaml"
 BOOTSTRAPS = 10_000
-PER_CLASS = [1, 2, 4, 8, 16]
-# Fewer of them in the tables of settings, which have many other columns.
-SHOWN = [1, 4, 16]
-FIGURE = "over_settings"
+FIGURE = "over_settings.png"
 
 
 def main(
     runs: list[str] = ["runs/sweep-benchmark"],  # noqa: B006 - options of the command line
-    budgets: str | None = None,
     sweep: str = SUITE,
-    budgets_sweep: str = BUDGETS,
     tuned: str = "configs/evaluation/benchmark.yaml",
     output: str = "docs/results",
 ) -> None:
-    """Write benchmark.md, k_shot.md, leaderboard.csv and the picture.
+    """Write benchmark.md, leaderboard.csv and the picture.
 
     Args:
         runs: Folders of the sweep's runs.
-        budgets: Folder of the runs with balanced orderings; without one k_shot.md is not written.
         sweep: The sweep file of the runs, for the page.
-        budgets_sweep: The sweep file of the runs with balanced orderings, for the page.
         tuned: Configuration of the leaderboard, with the tuned methods.
         output: Folder of the pages.
     """
     tuned_methods = yaml.safe_load(find_file(tuned).read_text(encoding="utf-8"))["tuned"]
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
+
     with TemporaryDirectory() as scratch:
         document = leaderboard(runs, output=f"{scratch}/leaderboard", tuned=tuned_methods)
         if document["over_settings"] is None:
             raise UserError(f"runs: nothing to compare over settings in {', '.join(runs)}; give a sweep of two or more")
-        report(runs, f"{scratch}/report.html", f"{scratch}/figures", ["png"])
-        shutil.copy(Path(scratch, "figures", f"{FIGURE}.png"), folder)
+        save(plot_over_settings(document["over_settings"]), folder / FIGURE)
         shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
 
         sources = dict[str, Any]()
@@ -65,6 +58,7 @@ def main(
             one = leaderboard(runs, output=f"{scratch}/{weights}", tuned=tuned_methods, where={"weights": weights})
             if one["over_settings"]:
                 sources[name] = one["over_settings"]
+
         _write(
             folder / "benchmark.md",
             commands=_commands(runs, sweep),
@@ -75,17 +69,6 @@ def main(
             over=_table(over_settings_rows(document)),
             settings=_table(setting_rows(document["settings"])),
         )
-
-        if budgets is not None:
-            labelled = leaderboard(budgets, output=f"{scratch}/budgets", tuned=tuned_methods, per_class=PER_CLASS)
-            _write(
-                folder / "k_shot.md",
-                commands=f"headstart sweep {budgets_sweep} --workers 2\n"
-                f"python -m headstart.benchmarks results --budgets {budgets}",
-                made_with=made_with(labelled, budgets_sweep),
-                over=_table(budgets_over_settings_rows(labelled["label_budgets"], with_intervals=False)),
-                settings=_table(budget_rows(labelled["settings"])),
-            )
 
 
 def _write(page: Path, **parts: Any) -> None:
@@ -215,33 +198,6 @@ def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
     return rows
 
 
-def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Cells:
-    """Return a table with the best method of each setting after each number of labels per class.
-
-    Args:
-        settings: `settings` of `leaderboard.json`, with budgets.
-    """
-    rows = [["target", "source", *(title for count in SHOWN for title in (f"{count} per class", "baseline"))]]
-    for setting in settings:
-        cells = []
-        for count in SHOWN:
-            methods = {
-                name: entry
-                for name, entries in setting["label_budgets"].items()
-                for entry in entries
-                if entry["per_class"] == count
-            }
-            best = max(methods, key=lambda name: methods[name]["accuracy"]) if methods else ""
-            tied = sum("a" in method.get("group", "") for method in methods.values()) - 1
-            baseline = methods.get(setting["baseline"])
-            cells.append(
-                f"{100 * methods[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if methods else ""
-            )
-            cells.append("" if baseline is None else f"{100 * baseline['accuracy']:.1f}")
-        rows.append([*_names(setting), *cells])
-    return rows
-
-
 def _names(setting: Mapping[str, Any]) -> list[str]:
     """Return a target and a source as a person writes them: the source by its weights, if these name the network."""
     network = str(setting["backbone"]).removeprefix("timm/")
@@ -250,6 +206,30 @@ def _names(setting: Mapping[str, Any]) -> list[str]:
     return [
         escape_markdown(spelled(str(name))) for name in (setting["dataset"], network if weights == "model" else source)
     ]
+
+
+@drawing()
+def plot_over_settings(over: Mapping[str, Any]) -> Figure:
+    """Plot the interquartile mean of each method over settings with its interval, the best method on top.
+
+    Args:
+        over: `over_settings` of `leaderboard.json`.
+    """
+    methods = over["methods"]
+    figure = Figure(figsize=(7, 1.2 + 0.3 * len(methods)), layout="constrained")
+    axes = figure.subplots()
+    axes.axvline(1, color=PALE, linewidth=1)
+    for row, method in enumerate(methods):
+        axes.plot(method["interquartile_mean_interval"], [row, row], color=INK, linewidth=2)
+        axes.plot([method["interquartile_mean"]], [row], "o", color=INK)
+
+    axes.set_yticks(range(len(methods)), titles([method["name"] for method in methods]))
+    axes.invert_yaxis()
+    axes.grid(axis="x", color=GRID)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("Samples to criterion, 1 being the mean of all methods")
+    axes.set_title(f"Interquartile mean, with its 95 % interval\nOver {over['of']}", loc="left")
+    return figure
 
 
 def _table(rows: Cells) -> str:

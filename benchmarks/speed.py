@@ -2,15 +2,16 @@
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.benchmarks.frame import ROOT, SHARED, compare, run, temporary_folder, timed
+from headstart.benchmarks.frame import ROOT, SHARED, compare, run, timed
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.embedding import embed
 from headstart.datamodules.photos.picture_decoding import decode
@@ -25,34 +26,24 @@ from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
 
 PHOTOS = SHARED / "data" / "cats_and_dogs"
+ANEW = ("--trainer.logger=false", "--results.overwrite=true", "--results.recompute=true")
 # No accuracy above 1 exists, so that every one of 250 evaluations on 1,000 photos takes place.
 DEMO = (
     "--config=configs/demo.yaml",
     "--model.methods={closed_form: headstart.modules.RecursiveLeastSquares}",
-    "--trainer.logger=false",
     "--data.photos.validation_size=1000",
     "--data.max_samples=250",
     "--criterion.threshold=1.0",
-    "--results.overwrite=true",
-    "--results.recompute=true",
+    *ANEW,
 )
 # Models, stimuli, and the widths of the narrowest and widest model.
-MODELS = 200
-STIMULI = 1000
-WIDTHS = (384, 2048)
+MODELS, STIMULI, WIDTHS = 200, 1000, (384, 2048)
 # Samples, features and classes of the transferability metrics.
-SAMPLES = 10_000
-FEATURES = 2048
-CLASSES = 100
+SAMPLES, FEATURES, CLASSES = 10_000, 2048, 100
 # Settings, methods, orderings, evaluations and validation photos of a large leaderboard.
-SETTINGS = 100
-METHODS = 10
-ORDERINGS = 100
-EVALUATIONS = 500
-VALIDATION = 1000
+SETTINGS, METHODS, ORDERINGS, EVALUATIONS, VALIDATION = 100, 10, 100, 500, 1000
 # Photos that become features, in batches.
-EMBEDDED = 256
-BATCH = 32
+EMBEDDED, BATCH = 256, 32
 WEIGHTS = SHARED / "weights" / "mobilenet_v2_imagenet.safetensors"
 FINE_TUNING = (
     f"--config={ROOT}/benchmarks/local/fine_tuning/cats_and_dogs.yaml",
@@ -63,20 +54,14 @@ FINE_TUNING = (
     "--model.methods={}",
     "--model.baseline={class_path: headstart.modules.GradientDescent, init_args: "
     "{optimizer: {class_path: torch.optim.Adam, init_args: {lr: 0.0001}}}}",
-    "--trainer.logger=false",
-    "--results.overwrite=true",
-    "--results.recompute=true",
+    *ANEW,
 )
 TABLES = {"scenario1": "source_datasets_table.csv", "scenario2": "source_model_architectures_table.csv"}
 
 
 def orderings() -> str:
     """What do 100 orderings cost over one, on stored features, start-up included?"""
-    with temporary_folder() as folder:
-        command = "train.py", *DEMO, f"--trainer.default_root_dir={folder / 'run'}"
-        runs = {n: partial(run, *command, f"--data.orderings={n}", cache=folder / "cache") for n in ("1", "100")}
-        runs["1"]()
-        times = compare(runs)
+    times = _compare_training(DEMO, {"1": "--data.orderings=1", "100": "--data.orderings=100"})
     return f"{times['100']:.1f} times the time"
 
 
@@ -116,8 +101,8 @@ def leaderboard() -> str:
     """How long does `headstart leaderboard` of 100,000 traces take, and how much memory?"""
     generator = np.random.default_rng(0)
     stream_key = {"batch_size": 1, "evaluate_every": 1, "validation_size": VALIDATION, "weights_sha256": "0" * 64}
-    with temporary_folder() as folder:
-        with Ledger(folder / "stored") as ledger:
+    with TemporaryDirectory() as folder:
+        with Ledger(Path(folder, "stored")) as ledger:
             for setting in range(SETTINGS):
                 stream = ledger.record(
                     {**stream_key, "train_photos_sha256": f"{setting:0>64}"},
@@ -131,34 +116,30 @@ def leaderboard() -> str:
                     shares = 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise)
                     counts = generator.binomial(VALIDATION, shares)
                     ledger.write({TraceKey(stream, digest, k): Trace(values) for k, values in enumerate(counts)})
-        command = "evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}"
+        command = "evaluate.py", "leaderboard", f"{folder}/stored", f"--output={folder}/out"
         return run(*command, cache=folder)
 
 
 def lazy() -> str:
     """What does lazy evaluation save, in fine-tuning from features.14 of MobileNetV2?"""
     criterion = "--criterion={{threshold: 0.8, consecutive: 10, evaluation: {}}}"
-    with temporary_folder() as folder:
-        command = "train.py", *FINE_TUNING, f"--trainer.default_root_dir={folder / 'run'}"
-        ways = {way: partial(run, *command, criterion.format(way), cache=folder / "cache") for way in ("lazy", "every")}
-        ways["lazy"]()
-        times = compare(ways, repeats=1)
+    times = _compare_training(FINE_TUNING, {way: criterion.format(way) for way in ("lazy", "every")}, repeats=1)
     return f"every evaluation takes {times['every']:.1f} times as long"
 
 
 def extraction() -> str:
     """How long do features of JPEG files take, over a plain loop of the network on pictures in memory?"""
     _, backbone = build_chosen(BackboneSpec("mobilenet_v2", str(WEIGHTS)), 0, torch.device("cpu"))
-    with temporary_folder() as folder:
-        _write_photos(folder / "photos", EMBEDDED)
+    with TemporaryDirectory() as folder:
+        _write_photos(folder, EMBEDDED)
         times = compare({"bare": partial(_forward, backbone), "embed": partial(_embed, folder)}, repeats=1)
     return f"{times['embed']:.2f} times the time"
 
 
 def workers() -> str:
     """What do two workers of one thread save over one, start-up included?"""
-    with temporary_folder() as folder:
-        _write_photos(folder / "photos", 2 * EMBEDDED)
+    with TemporaryDirectory() as folder:
+        _write_photos(folder, 2 * EMBEDDED)
         ways = {number: partial(_embed_by_command, folder, number) for number in ("2", "1")}
         times = compare(ways, repeats=1)
     return f"one takes {times['1']:.1f} times as long"
@@ -168,10 +149,19 @@ def stability() -> str:
     """How long does `headstart stability` of the paper's two tables take, and how much memory?"""
     folder, costs = (SHARED / "data" / "stable_transfer").resolve(), []
     for preset, file in TABLES.items():
-        with temporary_folder() as output:
-            options = f"--preset={preset}", f"--output={output / 'out'}", "--logger=false"
+        with TemporaryDirectory() as output:
+            options = f"--preset={preset}", f"--output={output}/out", "--logger=false"
             costs.append(run("evaluate.py", "stability", str(folder / file), *options, cache=output))
     return " and ".join(costs)
+
+
+def _compare_training(options: Sequence[str], ways: Mapping[str, str], repeats: int = 3) -> dict[str, float]:
+    """Compare the times of `headstart train` with one more option or another, after the features were computed."""
+    with TemporaryDirectory() as folder:
+        command = "train.py", *options, f"--trainer.default_root_dir={folder}/run"
+        runs = {way: partial(run, *command, option, cache=f"{folder}/cache") for way, option in ways.items()}
+        next(iter(runs.values()))()
+        return compare(runs, repeats)
 
 
 def _embeddings(models: int) -> list[NDArray[np.float32]]:
@@ -184,13 +174,12 @@ def _embeddings(models: int) -> list[NDArray[np.float32]]:
     ]
 
 
-def _write_photos(folder: Path, count: int) -> None:
+def _write_photos(folder: str, count: int) -> None:
     """Write so many JPEG files of cats and dogs; bytes behind the end of a picture tell copies apart."""
     files = sorted(PHOTOS.rglob("*.jpg"))
-    folder.mkdir()
     for index in range(count):
         content = files[index % len(files)].read_bytes()
-        (folder / f"{index}.jpg").write_bytes(content + index.to_bytes(4, "big"))
+        Path(folder, f"{index}.jpg").write_bytes(content + index.to_bytes(4, "big"))
 
 
 @torch.inference_mode()
@@ -201,16 +190,16 @@ def _forward(backbone: Backbone) -> None:
         backbone(batch)
 
 
-def _embed(folder: Path) -> None:
-    with temporary_folder() as cache:
-        embed(str(folder / "photos"), BackboneSpec("mobilenet_v2", str(WEIGHTS)), cache_dir=str(cache))
+def _embed(folder: str) -> None:
+    with TemporaryDirectory() as cache:
+        embed(folder, BackboneSpec("mobilenet_v2", str(WEIGHTS)), cache_dir=cache)
 
 
-def _embed_by_command(folder: Path, number: str) -> None:
+def _embed_by_command(folder: str, number: str) -> None:
     options = f"--backbone={{name: mobilenet_v2, weights: {WEIGHTS.resolve()}}}", f"--workers={number}"
-    with temporary_folder() as cache:
-        command = "-m", "headstart", "embed", str(folder / "photos"), *options
-        run(*command, f"--export={cache / 'rows.npz'}", cache=cache, OMP_NUM_THREADS="1")
+    with TemporaryDirectory() as cache:
+        command = "-m", "headstart", "embed", folder, *options
+        run(*command, f"--export={cache}/rows.npz", cache=cache, OMP_NUM_THREADS="1")
 
 
 SUITE = (orderings, decoding, cka, transferability, leaderboard)

@@ -14,22 +14,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.benchmarks.forecast_curves import SHARED, SOURCES, TARGETS, judged_cases
+from headstart.benchmarks.forecast_curves import SHARED, SOURCES, TARGETS, data_set_of, judged_cases
 from headstart.benchmarks.frame import Shares
 from headstart.datamodules.embedding import embed_readable
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.evaluation.classifiers.answer import doubtful_indices
 from headstart.evaluation.classifiers.assessment import assess, forecast_rows, try_left_out
-from headstart.evaluation.classifiers.left_out import (
-    Labelled,
-    LeftOut,
-    curve_sizes,
-    find_candidates,
-    learning_curve,
-    prepare,
-)
+from headstart.evaluation.classifiers.left_out import Labelled, LeftOut, find_candidates, prepare
 from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
-from headstart.metrics.few_labels.folds import proportional_orderings
 from headstart.metrics.forecast.curve_forecast import (
     empirical_coverage,
     leave_data_sets_out,
@@ -133,16 +125,14 @@ def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: For
     labelled, whole = per_class * samples.classes, cache(partial(prepare, samples=samples))
     rows, made = list[tuple[float, ...]](), list[bool]()
     for _, part, first, rest in sample(samples, per_class, draws):
-        order, tried = torch.cat([first, rest]), try_left_out([part], 0)
-        _, method = tried.best
-        sizes, name = curve_sizes(labelled, samples.classes), METHODS[method.name].name
-        curve = learning_curve(method, proportional_orderings(part.labels.numpy(), ORDERINGS, 0), sizes)
-
-        drawn = forecast_rows(sizes, curve, tried.expected, labelled, samples.classes, name, forecaster)
+        order, tried = torch.cat([first, rest]), assess([part], ORDERINGS, 0)
+        name = tried.best[1].name
+        curve = tried.sizes, tried.curve, tried.expected
+        drawn = forecast_rows(*curve, labelled, samples.classes, METHODS[name].name, forecaster)
         made.append(bool(drawn))
         for row in drawn:
             if (labels := row["labels"]) + FEWEST_LEFT <= len(order):
-                truth = accuracy(whole(method.name), order[:labels], order[labels:])
+                truth = accuracy(whole(name), order[:labels], order[labels:])
                 rows.append((*row["interval"], row["estimate"], truth))
 
     low, high, expected, truths = np.array(rows or [(np.nan,) * 4]).T
@@ -180,7 +170,7 @@ def expected_accuracy(draws: int = 40) -> Iterator[tuple[str, Shares]]:
 def fit_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
     """80 % intervals of the forecasts of `headstart fit`."""
     for name, target, samples, size in drawn_settings(PHOTOS.items(), SIZES, times=2):
-        yield name, forecast_held(samples, size, draws, forecaster_without(TARGETS[target].data_set))
+        yield name, forecast_held(samples, size, draws, forecaster_without(data_set_of(target)))
 
 
 @cache

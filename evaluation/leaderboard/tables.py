@@ -263,20 +263,18 @@ def _budget_rows(setting: Document) -> Cells:
     return [header, *sorted(rows, key=lambda row: order.index(row[0]))]
 
 
-def budgets_over_settings_rows(over: Document, with_intervals: bool = True) -> Cells:
+def budgets_over_settings_rows(over: Document) -> Cells:
     """Return the table of means over settings.
 
     Args:
         over: `label_budgets` as it stands in `leaderboard.json`.
-        with_intervals: Whether cells have intervals.
     """
     lines = []
     for method in over["methods"]:
         area = method["learning_curve_area"]
         scores: list[tuple[str, Any, str]] = [(_budget(each), each, "accuracy") for each in method["budgets"]]
-        for title, score, key in [*scores, *[(AREA, area, "area")] * (area is not None)]:
-            shown = score if with_intervals else {**score, "ci95": (None, None)}
-            lines.append((method["name"], title, _score(shown, key)))
+        scores += [(AREA, area, "area")] * (area is not None)
+        lines += [(method["name"], title, _score(score, key)) for title, score, key in scores]
     return _pivot("method", lines)
 
 

@@ -1,7 +1,6 @@
 """`headstart report`: a comparison as a page to send."""
 
 import re
-from collections.abc import Callable, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from headstart.evaluation.report.page import comparison_page, documents_page
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.dashboard import Dashboard
-from headstart.output.errors import UserError, explain_write_errors
-from headstart.output.files import output_file, output_folder, write_texts, write_together
-from headstart.output.page.layout import figure_writers, render
+from headstart.output.errors import UserError
+from headstart.output.files import output_file, write_texts
+from headstart.output.page.layout import render
 from headstart.output.printable import print_lines
-from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat, ResultsFolder
+from headstart.output.results_folder import DashboardResults, ResultsFolder
 
 # The first bytes of every page, which only such pages have.
 GENERATOR, HEAD_SIZE = '<meta name="generator" content="Headstart">', 500
@@ -28,8 +27,6 @@ GENERATOR, HEAD_SIZE = '<meta name="generator" content="Headstart">', 500
 def report(
     folder: str | list[str],
     output: str = "runs/report.html",
-    figures: str | None = None,
-    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     overwrite: bool = False,
     logger: bool = False,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
@@ -44,8 +41,6 @@ def report(
     Args:
         folder: Folder that holds runs, ledgers or results, at any depth; or several.
         output: HTML file to write.
-        figures: Folder for the charts; none by default.
-        figure_formats: File formats of the charts in that folder, such as '[png, pdf, svg]'.
         overwrite: Replace a leaderboard of other folders or options that lies beside the page.
         logger: Whether to log the page in Weights & Biases.
         dashboard: Where it is logged.
@@ -55,7 +50,6 @@ def report(
         The file.
     """
     path = output_file("output", output)
-    figure_folder = None if figures is None else output_folder("figures", figures)
     folders = [folder] if isinstance(folder, str) else list(folder)
     selection = LeaderboardOptions(**options)
     contents = find_contents(folders)
@@ -72,8 +66,6 @@ def report(
         page = documents_page(contents)
     html = {path.name: render(page)}
 
-    if figure_folder is not None:
-        _write_figures(figure_folder, figure_writers(page, figure_formats))
     if document is None:
         results.written += write_texts(path.parent, html)
     else:
@@ -97,9 +89,3 @@ def _rank(
     made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": ACCURACY_AT}
     results.check_configuration(made_from)
     return rank_settings(settings, left_out, made_from, selection), settings
-
-
-def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:
-    with explain_write_errors(f"figures: {str(folder)!r}", "choose another"):
-        written = write_together(folder, writers)
-    print_lines([f"wrote {len(written)} figures into {folder}"])

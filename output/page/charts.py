@@ -1,4 +1,4 @@
-"""Definitions of the charts, which the page and the figures fill with the data of every setting."""
+"""Definitions of the charts, which the page fills with the data of every setting."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,6 +12,9 @@ HEIGHT, ROW, WIDTH = 280, 22, 2.0
 # Only the first lines have bands, the baseline and the best other method: more bands would hide each other.
 MOST_BANDS, BAND_OPACITY = 2, 0.14
 FONT = 12
+# Colours are variables of the page's style, which is light or dark. The pale one is that of hidden methods and of
+# reference lines.
+COLOURS, PALE = [f"var(--line-{index})" for index in range(len(LINE_STYLES))], "var(--pale)"
 # `labelOverlap` leaves out labels of an axis that would touch each other.
 CONFIG = {
     "background": None,
@@ -26,18 +29,6 @@ CONFIG = {
     "legend": {"labelFontSize": FONT, "labelLimit": 220, "symbolSize": 400},
     "view": {"stroke": None},
 }
-
-
-class Palette(NamedTuple):
-    """The colours of a page: variables of its style, for light and dark.
-
-    Attributes:
-        lines: Colours of the lines, in the order of `LINE_STYLES`.
-        pale: Colour of hidden methods, and of reference lines.
-    """
-
-    lines: Sequence[str]
-    pale: str
 
 
 class MethodStyle(NamedTuple):
@@ -61,7 +52,7 @@ def method_styles(count: int) -> list[MethodStyle]:
     ]
 
 
-def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, dict[str, Any]]:
+def definitions(count: int) -> dict[str, dict[str, Any]]:
     """Return the Vega-Lite specifications of all charts of a page.
 
     The data of a chart is the named data set of its name. The parameters are `labels`, the names of the methods, and
@@ -69,26 +60,24 @@ def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[
 
     Args:
         count: Number of methods.
-        palette: The colours.
-        has_legend: Whether every chart has a legend of its lines; the page has one legend for all charts.
 
     Returns:
         The charts, by name: `learning_curves`, `reached`, `improvement` and `aggregate`.
     """
-    lines = _lines(method_styles(count), palette, has_legend)
-    colour = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
+    lines = _lines(method_styles(count))
+    colour = alt.condition(_is_shown(), lines["color"], alt.value(PALE))
     # Titles are split into lines that fit on a phone.
     to_all = ["Samples to criterion,", "1 being the mean of all methods"]
     charts = {
-        "learning_curves": _learning_curves(lines, palette),
+        "learning_curves": _learning_curves(lines),
         "reached": _reached(lines),
-        "improvement": _forest("improvement", ["Improvement over the baseline, %"], 0, palette, colour),
-        "aggregate": _forest("aggregate", to_all, 1, palette, colour),
+        "improvement": _forest("improvement", ["Improvement over the baseline, %"], 0, colour),
+        "aggregate": _forest("aggregate", to_all, 1, colour),
     }
     return {name: chart.to_dict() for name, chart in charts.items()}
 
 
-def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
+def _learning_curves(lines: dict[str, Any]) -> alt.LayerChart:
     shown = _chart("learning_curves").transform_filter(_is_shown())
     samples, colour = _samples(), lines["color"]
     accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest"), zero=False))
@@ -98,7 +87,7 @@ def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
         .mark_area(opacity=BAND_OPACITY)
         .encode(x=samples, y="low:Q", y2="high:Q", color=colour, tooltip=_name()),
         shown.mark_line(strokeWidth=WIDTH).encode(x=samples, y=accuracy, tooltip=_name(), **lines),
-        threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
+        threshold.mark_rule(color=PALE, strokeDash=[6, 4]).encode(y="threshold:Q"),
         first=1,
         last=2,
         lowest=0,
@@ -118,7 +107,6 @@ def _forest(
     name: str,
     title: list[str],
     reference: float,
-    palette: Palette,
     colour: Any,  # noqa: ANN401 - whatever Altair takes for a colour
 ) -> alt.LayerChart:
     """Define a forest plot: an estimate with its interval for each method, and a line at a reference."""
@@ -127,7 +115,7 @@ def _forest(
     shared = {"y": alt.Y("method:O", title=None, sort=None, axis=axis), "color": colour}
     tooltip = [_name(), alt.Tooltip("estimate:Q", format=".4~g")]
     return _layered(
-        alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
+        alt.Chart(alt.sequence(1)).mark_rule(color=PALE).encode(x=alt.XDatum(reference, type="quantitative")),
         numbers.mark_rule(strokeWidth=WIDTH).encode(
             x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=tooltip, **shared
         ),
@@ -165,20 +153,12 @@ def _between(*parameters: str) -> list[Any]:
     return [alt.ExprRef(name) for name in parameters]
 
 
-def _lines(styles: Sequence[MethodStyle], palette: Palette, has_legend: bool) -> dict[str, Any]:
-    """Return the colours and dashes of the methods' lines, as encodings of a chart."""
-    names = alt.Legend(
-        title=None,
-        labelExpr="labels[datum.value]",
-        values=alt.ExprRef("shown"),
-        symbolType="stroke",
-        symbolOpacity=1,
-    )
-    legend = names if has_legend else None
-    colours, dashes = [palette.lines[style.colour] for style in styles], [style.dashes or [1, 0] for style in styles]
+def _lines(styles: Sequence[MethodStyle]) -> dict[str, Any]:
+    """Return the colours and dashes of the methods' lines, as encodings of a chart; the page has one legend for all."""
+    colours, dashes = [COLOURS[style.colour] for style in styles], [style.dashes or [1, 0] for style in styles]
     return {
-        "color": alt.Color("method:N", scale=_scale(colours), legend=legend),
-        "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=legend),
+        "color": alt.Color("method:N", scale=_scale(colours), legend=None),
+        "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=None),
     }
 
 

@@ -1,7 +1,6 @@
 """The parts of a page, and its rendering as one HTML file that needs nothing else."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from csv import DictReader
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
@@ -12,17 +11,11 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from headstart.output.figures import LINE_STYLES, ON_DARK, PALE, setting_in_words, titles
-from headstart.output.page.charts import CONFIG, HEIGHT, Palette, definitions, method_styles
-from headstart.output.results_folder import FigureFormat
+from headstart.output.figures import LINE_STYLES, ON_DARK
+from headstart.output.page.charts import CONFIG, HEIGHT, definitions, method_styles
 from headstart.output.tables import Table
 from headstart.output.version import describe_version
 
-# Variables of the page's style, which is light or dark.
-ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)")
-ON_PAPER = Palette([style.colour for style in LINE_STYLES], pale=PALE)
-# Pixels of the axes, and those of a PNG file for each of them.
-FILE_WIDTH, NAMES_WIDTH, SCALE = 440, 220, 3
 # The columns that a phone shows at once, where a table does not say which are essential.
 MOST_COLUMNS = 3
 # Headers of the columns that name methods, and of those that are aligned to the left.
@@ -52,10 +45,10 @@ class Figure:
     """A chart with its numbers.
 
     Attributes:
-        name: Unique name, by which the page finds it, and the beginning of its file names.
+        name: Unique name, by which the page finds it.
         chart: Name of one of `charts.definitions`.
         caption: Caption on the page.
-        about: Title of the file, which explains it without the page around it.
+        about: What it shows, for those who do not see the page around it.
         series: Its data.
     """
 
@@ -180,7 +173,7 @@ def render(page: Page) -> str:
         "methods": page.methods,
         "shown": page.shown,
         "config": CONFIG,
-        "charts": {name: chart for name, chart in definitions(len(page.methods), ON_PAGE).items() if name in charts},
+        "charts": {name: chart for name, chart in definitions(len(page.methods)).items() if name in charts},
         "figures": {each.name: {"chart": each.chart, **vars(each.series)} for each in page.figures},
     }
 
@@ -194,44 +187,3 @@ def render(page: Page) -> str:
         library=Markup(_library()),
         version=describe_version(),
     )
-
-
-def figure_writers(page: Page, formats: Iterable[FigureFormat]) -> dict[str, Callable[[Path], object]]:
-    """Return what writes each chart of a page in each of the formats, by file name.
-
-    Lines are those that the page shows when it is opened.
-    """
-    charts = definitions(len(page.methods), ON_PAPER, True)
-    return {
-        f"{figure.name}.{form}": partial(_write, specification(page, figure, charts[figure.chart]), form)
-        for figure in page.figures
-        for form in formats
-    }
-
-
-def specification(page: Page, figure: Figure, chart: dict[str, Any]) -> dict[str, Any]:
-    """Return a chart's definition with a figure's numbers, as Vega-Lite draws it.
-
-    Args:
-        page: The page of the figure.
-        figure: The figure.
-        chart: The definition of its chart.
-    """
-    series = figure.series
-    values = {"labels": titles(page.methods), "shown": page.shown, "names_width": NAMES_WIDTH, **series.values}
-    parameters = [{**each, "value": values.get(each["name"], each["value"])} for each in chart["params"]]
-    rows = [{name: float(text) for name, text in row.items()} for row in DictReader(series.data.splitlines())]
-
-    about = [setting_in_words(figure.about)] if figure.about else []
-    title = {"text": figure.caption, "subtitle": about, "anchor": "start", "frame": "group", "fontWeight": "normal"}
-    size = {"width": FILE_WIDTH, "height": series.height, "padding": 8}
-    return {**chart, **size, "title": title, "params": parameters, "datasets": {figure.chart: rows}, "config": CONFIG}
-
-
-def _write(specification: dict[str, Any], form: FigureFormat, path: Path) -> None:
-    if form == "png":
-        path.write_bytes(vl_convert.vegalite_to_png(specification, scale=SCALE))
-    elif form == "pdf":
-        path.write_bytes(vl_convert.vegalite_to_pdf(specification))
-    else:
-        path.write_text(vl_convert.vegalite_to_svg(specification), encoding="utf-8")

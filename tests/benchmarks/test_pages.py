@@ -31,7 +31,6 @@ def shares() -> Iterator[tuple[str, dict[str, float]]]:
     """Shares of something."""
     yield "first", {"held": 0.951, "width": 0.2}
     yield "second", {"held": 1.0, "width": 0.1}
-    yield "third", {"power": 0.5}
 
 
 def test_answers_and_shares_are_written_or_some_are_printed(
@@ -51,7 +50,6 @@ def test_answers_and_shares_are_written_or_some_are_printed(
     pages.coverage(output=tmp_path / "coverage.md")
     text = (tmp_path / "coverage.md").read_text()
     assert "| case | held | width |\n| --- | ---: | ---: |\n| first | 95.1 | 20.0 |\n| second | 100.0 | 10.0 |" in text
-    assert "| case | power |\n| --- | ---: |\n| third | 50.0 |" in text
 
 
 def test_the_pages_have_every_benchmark(pages: Any) -> None:

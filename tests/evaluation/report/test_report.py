@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from headstart.evaluate import main
 from headstart.evaluation.report.report import report
@@ -51,22 +50,6 @@ def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
         show(runs, threshold=0.9)
     show(runs, threshold=0.9, overwrite=True)
     assert json.loads((runs.parent / "leaderboard.json").read_text())["criterion"]["threshold"] == 0.9
-
-
-@pytest.mark.slow
-def test_figures_are_files_of_their_own(runs: Path) -> None:
-    show(runs, figures=str(runs.parent / "figures"), figure_formats=["png", "svg"])
-    names = {path.name for path in (runs.parent / "figures").iterdir()}
-    kinds = ("learning_curves", "reached", "improvement")
-    expected = {
-        "over_settings",
-        *(f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds),
-    }
-    assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
-    drawing = (runs.parent / "figures" / "setting-1-improvement.svg").read_text()
-    assert {">Mine<", ">Third<", ">Fourth<"} <= set(re.findall(">[^<]*<", drawing))
-    with Image.open(runs.parent / "figures" / "setting-1-learning_curves.png") as picture:
-        assert picture.width > 1000
 
 
 # What the file cka.json of a folder holds, and the end of the message.
