@@ -26,7 +26,7 @@ SUITE = "headstart"
 # Folders of the suite whose code can affect a count of correct predictions; `output` only shows and writes.
 FOLDERS = ("callbacks", "cli", "contract", "datamodules", "engines", "metrics", "modules", "store")
 # Suffixes of its code, and of the tables that the code reads; weights have digests of their own in a key.
-SUFFIXES = (".py", ".csv", ".json", ".yaml")
+SUFFIXES = (".py", ".pyi", ".csv", ".json", ".yaml")
 INSTALLED = ("site-packages", "dist-packages")
 # Python needs longer than this to import the first module.
 START_UP_SECONDS = 0.02

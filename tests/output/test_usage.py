@@ -69,7 +69,7 @@ OF_CLASSES = {
     "targets.pets.root)",
     f"--targets.pets={FOLDERS} --targets.pets.init_args.split_seed=x": f"targets.pets.split_seed: {SEEDS}, not x",
     "--targets.pets=headstart.datamodules.CatsAndDog": "targets.pets: headstart.datamodules.CatsAndDog cannot be "
-    "imported: module 'headstart.datamodules' has no attribute 'CatsAndDog' (closest: CATS)",
+    "imported: No headstart.datamodules attribute CatsAndDog (closest: CATS)",
     "--targets.pets=headstart.modules.Replay": f"targets.pets: headstart.modules.Replay {NO_SOURCE}",
     f"--targets={{}} --one={FOLDERS} --one.root=a --one.split_seed=null": f"one.split_seed: {SEEDS}, not null",
     f"--targets={{}} --one={FOLDERS}": "one.root: it is required, and not given",
