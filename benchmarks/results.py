@@ -23,14 +23,12 @@ from headstart.output.shipped_files import find_file
 from headstart.output.tables import Cells, format_estimate, markdown_table
 
 TEMPLATES = Path(__file__).with_name("templates")
-SUITE = "benchmarks/local/sweep/benchmark.yaml"
 BOOTSTRAPS = 10_000
 FIGURE = "over_settings.png"
 
 
 def main(
     runs: list[str] = ["runs/sweep-benchmark"],  # noqa: B006 - options of the command line
-    sweep: str = SUITE,
     tuned: str = "configs/evaluation/benchmark.yaml",
     output: str = "docs/results",
 ) -> None:
@@ -38,7 +36,6 @@ def main(
 
     Args:
         runs: Folders of the sweep's runs.
-        sweep: The sweep file of the runs, for the page.
         tuned: Configuration of the leaderboard, with the tuned methods.
         output: Folder of the pages.
     """
@@ -61,8 +58,7 @@ def main(
 
         _write(
             folder / "benchmark.md",
-            commands=_commands(runs, sweep),
-            made_with=made_with(document, sweep),
+            made_with=made_with(document),
             by_source=_table(source_rows(document, sources)),
             by_source_sentences=source_sentences(sources),
             bootstraps=BOOTSTRAPS,
@@ -77,18 +73,11 @@ def _write(page: Path, **parts: Any) -> None:
     print(f"wrote {page}")
 
 
-def _commands(runs: Sequence[str], sweep: str) -> str:
-    """Return the commands that lead to the page, the last of which wrote it."""
-    last = f"python -m headstart.benchmarks results --runs '{json.dumps([*runs])}' --sweep {sweep}"
-    return f"headstart sweep {sweep} --workers 2\n{last}"
-
-
-def made_with(document: Mapping[str, Any], sweep: str) -> str:
-    """Return when and with which versions, on which material and how large the measurements of a leaderboard are.
+def made_with(document: Mapping[str, Any]) -> str:
+    """Return when, with which versions and on how many settings the runs of a leaderboard were measured.
 
     Args:
         document: The content of `leaderboard.json`.
-        sweep: The sweep file.
     """
     settings = document["settings"]
     files = [Path(folder, "results.json") for setting in settings for folder in setting["folders"]]
@@ -100,14 +89,9 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
         for key, title in (("headstart", "Headstart"), ("torch", "PyTorch"), ("python", "Python"))
     ]
     traces = sum(method["orderings"] for setting in settings for method in setting["methods"])
-    local = "benchmarks/local" in sweep
-    material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
-    public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
-        f"Measured by {ended.day} {ended:%B %Y} with {', '.join(versions)}. "
-        f"The material is {material} ([{sweep}](../../{sweep})). There are "
+        f"Measured by {ended.day} {ended:%B %Y} with {', '.join(versions)}. There are "
         f"{len(settings)} settings of {len({row['dataset'] for row in settings})} targets, with {traces:,} traces."
-        + public
     )
 
 
