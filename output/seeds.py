@@ -9,3 +9,5 @@ if TYPE_CHECKING:
 else:
     # NumPy's old generators, which Lightning seeds beside PyTorch's, take no larger ones.
     Seed = restricted_number_type("Seed", int, [(">=", 0), ("<", 2**32)])
+    # A process that reads a pickled seed imports this module first.
+    Seed.__module__ = __name__
