@@ -19,7 +19,7 @@ from headstart.cli.task_cli import TaskCLI
 from headstart.cli.task_parser import TaskParser, sections
 from headstart.cli.trainer_options import TRAINING, own_trainer, require_allowed
 from headstart.datamodules.chosen_backbone import read_network
-from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
+from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, without_digest
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
 from headstart.output.processors import require_memory
@@ -190,7 +190,7 @@ class ComparisonCLI(TaskCLI):
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options
     """Return the name of the weights of a backbone: those of its registry entry, if it has one."""
     if backbone.registry is None:
-        return plain_weights(str(backbone.weights))
+        return without_digest(str(backbone.weights))
     with prefix_errors("data.backbone"):
         network, _ = read_network(BackboneSpec(**vars(backbone)), backbone.registry, seed=0)
     return str(network.weights or RANDOM)

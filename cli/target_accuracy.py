@@ -15,7 +15,7 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.photo_batches import TargetBatches
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
-from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
+from headstart.modules.networks.backbone_spec import RANDOM, without_digest
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.spec import WHOLE
@@ -168,7 +168,7 @@ its accuracy. Accuracies in the ledger are reused.
         """Return the names of source and target, which decide nothing."""
         batches = self.datamodule
         chosen = batches.chosen
-        weights = plain_weights(chosen.weights) if chosen.registry is None else str(self.spec.weights or RANDOM)
+        weights = without_digest(chosen.weights) if chosen.registry is None else str(self.spec.weights or RANDOM)
         return {
             "dataset": batches.photos.name,
             "backbone": chosen.name,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from headstart.output.errors import UserError
 
-# The third numbers of the generators' seeds keep these apart from each other, from the orderings and from the heads.
+# Third numbers in the seeds of generators: these draws are independent of each other, of orderings and of heads.
 VALIDATION, EPOCHS, REPETITIONS, BLOCKS = 1, 4, 6, 7
 
 Order = Literal["shuffled", "balanced"]
@@ -37,7 +37,7 @@ def balanced_ordering(labels: NDArray[np.int64], ordering: int, seed: int) -> ND
     first k blocks are therefore k samples of each class.
 
     Args:
-        labels: Class of each training sample, from 0, none without a sample, `[samples]`.
+        labels: Class of each training sample, from 0, `[samples]`. Every class has a sample.
         ordering: Which ordering, from 0; it does not depend on which others are in use.
         seed: Seed of the comparison.
 
@@ -74,12 +74,12 @@ def ordered_indices(
     seed: int,
     balanced: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return what several orderings feed.
+    """Return the training samples in the sequence in which several orderings feed them.
 
     Args:
         samples: Number of training samples.
         orderings: Which orderings.
-        limit: Number of samples that are fed of each.
+        limit: Number of samples that each ordering feeds.
         seed: Seed of the comparison.
         balanced: Class of each training sample for balanced orderings, `[samples]`; None for shuffled ones.
 
@@ -87,20 +87,20 @@ def ordered_indices(
         Indices of the samples, `[orderings, limit]`.
     """
     indices = np.empty((len(orderings), limit), dtype=np.int64)
-    for number, fed in zip(orderings, indices, strict=True):
-        whole = (
-            sample_ordering(samples, number, seed) if balanced is None else balanced_ordering(balanced, number, seed)
-        )
-        fed[:] = whole[:limit]
+    for ordering, row in zip(orderings, indices, strict=True):
+        if balanced is None:
+            row[:] = sample_ordering(samples, ordering, seed)[:limit]
+        else:
+            row[:] = balanced_ordering(balanced, ordering, seed)[:limit]
     return indices
 
 
 def sample_validation(labels: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
-    """Sample a part of the validation photos that has its share of every class, and one photo of each at least.
+    """Sample a part of the validation photos, stratified by class, with at least one photo of each class.
 
-    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Photo k of a class of n
-    photos, from 0, ranks by n / (2 k + 1). Source: Sainte-Laguë, "La représentation proportionnelle et la méthode des
-    moindres carrés", Annales scientifiques de l'École Normale Supérieure, 1910.
+    A larger part contains every smaller one of the same seed. Photo k, from 0, of a class of n photos has the quotient
+    n / (2 k + 1). The photos with the highest quotients are taken. Source: A. Sainte-Laguë, "La représentation
+    proportionnelle et la méthode des moindres carrés", Annales scientifiques de l'École Normale Supérieure, 1910.
 
     Args:
         labels: Class of every validation photo, `[samples]`.
@@ -120,10 +120,10 @@ def sample_validation(labels: NDArray[np.int64], size: int, seed: int) -> NDArra
 
 
 def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: float, seed: int) -> NDArray[np.int64]:
-    """Sample the training photos that are not trained on, by which one of several runs is chosen.
+    """Sample the training photos that are held out of training, to select one of several runs by them.
 
-    Photos of equal content are one photo here: all or none of them are selected. Every class has its share of such
-    photos; see `sample_validation`.
+    Photos of equal content count as one photo: all or none of them are held out. The sample is stratified by class; see
+    `sample_validation`.
 
     Args:
         labels: Class of every training photo, `[samples]`.
@@ -137,12 +137,13 @@ def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: f
     Raises:
         UserError: No photo of some class would be selected, or none would be trained on.
     """
-    _, first, content = np.unique(contents, return_index=True, return_inverse=True)
-    first.sort()
-    sampled = first[sample_validation(labels[first], round(share * len(first)), seed)]
-    selected = np.isin(content, content[sampled])
+    _, distinct, content_of = np.unique(contents, return_index=True, return_inverse=True)
+    distinct.sort()
+    sampled = distinct[sample_validation(labels[distinct], round(share * len(distinct)), seed)]
+    selected = np.isin(content_of, content_of[sampled])
 
-    if any(np.setdiff1d(labels, labels[part]).size for part in (selected, ~selected)):
+    classes_lack_photos = any(np.setdiff1d(labels, labels[part]).size for part in (selected, ~selected))
+    if classes_lack_photos:
         raise UserError(
             f"data.selection_share: {share} given, which selects {selected.sum()} of {len(labels)} training photos, "
             "but both the selected and the others need a photo of every class; choose another share, or give more "
@@ -152,7 +153,7 @@ def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: f
 
 
 def sample_seed(ordering: int, seed: int) -> int:
-    """Return the seed of one ordering of fine-tuning by many epochs.
+    """Return the seed of one ordering in fine-tuning of several epochs.
 
     Args:
         ordering: Which ordering, from 0; its seed does not depend on which others are in use.

@@ -67,7 +67,7 @@ class PhotoData(LightningDataModule):
     ) -> None:
         super().__init__()
         with prefix_errors("data.backbone"):
-            backbone.import_own()
+            backbone.import_user_code()
         self.photos = photos
         self.chosen = backbone
         self.on_bad_image = on_bad_image

@@ -1,7 +1,8 @@
-"""Which rows are needed: of which pictures, by which network, how, and with what; without torch where that is known."""
+"""Requests for rows: the pictures, the network, its settings, and the resources. Only `auto` devices import torch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -25,22 +26,24 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "bfloat16"]
 
-# Pixels of one pass through a network. On a processor, activations of larger passes exceed the size above which the
-# allocator hands memory back to the system, and page faults then take half of the time.
+# Pixels of all pictures in one pass through a network. On a CPU, activations of larger passes exceed the size above
+# which the allocator returns memory to the system, and page faults then take half of the time.
 PASS_PIXELS = {"cpu": 4 * 224**2}
 PASS_PIXELS_ELSEWHERE = 256 * 224**2
-# Pictures of a part, and bytes of its rows. A request is cut into so many parts at least, if these are not too small.
-FEWEST, MOST, PART_BYTES, PARTS = 64, 4096, 2**26, 64
+# Limits of a part of a request: its pictures and the bytes of its rows.
+MIN_PICTURES, MAX_PICTURES, PART_BYTES = 64, 4096, 2**26
+# A request for all rows has at least this number of parts, unless they would have fewer than `MIN_PICTURES`.
+MIN_PARTS = 64
 
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How a network runs; rows depend on it, and those of other settings are never used.
+    """How a network runs. Rows depend on these settings, so that rows of other settings are never reused.
 
     Attributes:
         precision: Arithmetic of the network.
-        folded: Whether every batch norm is folded into the convolution before it, for speed. The network then has no
-            layers left for embeddings: its rows are the inputs of its classifier.
+        folded: Whether every batch norm is folded into the convolution before it, for speed. Embeddings
+            of layers are then not available: the rows are the inputs of the classifier.
         device: Where the network runs, `auto` for a GPU where torch can use one. Rows depend on its kind.
     """
 
@@ -69,11 +72,11 @@ class NetworkSettings:
 
 @dataclass(frozen=True)
 class ComputeSettings:
-    """With what rows are computed, and where they are stored; rows do not depend on it.
+    """The resources that compute rows, and where rows are stored; the rows do not depend on these settings.
 
     Attributes:
         cache: The cache folder.
-        title: Title of the progress.
+        title: Title of the progress bar.
         workers: Processes that decode; None for one per processor that this process may use.
         engines: Where missing rows are computed.
     """
@@ -81,7 +84,7 @@ class ComputeSettings:
     cache: Path
     title: str
     workers: int | None = None
-    engines: EngineOptions = EngineOptions()  # noqa: RUF009 - nothing changes it
+    engines: EngineOptions = EngineOptions()  # noqa: RUF009 - it is immutable
 
 
 def pass_size(side: int, kind: str) -> int:
@@ -99,7 +102,7 @@ def pass_size(side: int, kind: str) -> int:
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Rows of pictures.
+    """A request for the rows of pictures.
 
     Attributes:
         pictures: The pictures.
@@ -107,7 +110,7 @@ class RowRequest:
         settings: How the network runs.
         network: The network; None for the prepared pictures themselves.
         taps: Layers of the embeddings; none for the inputs of the classifier.
-        boundary: Module before which the network ends, for the activations that enter it.
+        boundary: Module whose inputs are the rows, instead of embeddings; the network ends before it.
     """
 
     pictures: Pictures
@@ -120,12 +123,12 @@ class RowRequest:
     @cached_property
     def key(self) -> Mapping[str, Any]:
         """Everything that all the rows depend on, as JSON values: the key of their table."""
-        # These packages decode and scale pictures and run networks. Which formats are read decides what is unreadable.
+        # These packages decode and scale pictures and run networks. The formats decide which pictures are unreadable.
         versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
         decoding = {"decoding": self.pictures.decoding, "formats": sorted(formats())}
-        return {**self._decisive(), **decoding, **versions}
+        return {**self._network_key(), **decoding, **versions}
 
-    def _decisive(self) -> dict[str, Any]:
+    def _network_key(self) -> dict[str, Any]:
         preprocessing = self.preprocessing
         if self.network is None:
             names = ("resize", "crop", "interpolation")
@@ -142,14 +145,15 @@ class RowRequest:
         return FeatureTable(cache / TABLES, self.key)
 
     def cut(self, digests: Digests, missing: NDArray[np.int64], row_bytes: int) -> list[NDArray[np.int64]]:
-        """Cut missing rows into parts. Their limits follow from all pictures, so that processes cut alike.
+        """Cut missing rows into parts. All processes cut between the same pictures, whichever rows they miss.
 
         Args:
             digests: Digests of all pictures.
             missing: Indices of the missing ones.
             row_bytes: Bytes of a row.
         """
-        size = min(MOST, max(FEWEST, -(-len(digests) // PARTS)), max(1, PART_BYTES // row_bytes))
+        wanted = max(MIN_PICTURES, math.ceil(len(digests) / MIN_PARTS))
+        size = min(wanted, MAX_PICTURES, max(1, PART_BYTES // row_bytes))
         limits = np.searchsorted(missing, np.arange(size, len(digests), size))
         return [part for part in np.split(missing, limits) if len(part)]
 
@@ -157,13 +161,13 @@ class RowRequest:
         """Return a request for some of the pictures, which is small when it is pickled for another process."""
         pictures = self.pictures.part(indices)
         pictures._known = self.pictures.packed_digests()[indices]
-        # What the network's copy has computed of itself stays behind.
+        # The copy of the network has no cached properties, which would be pickled, too.
         network = None if self.network is None else replace(self.network)
         return replace(self, pictures=pictures, network=network)
 
 
 def require_readable(pictures: Pictures, stored: StoredRows) -> StoredRows:
-    """Return rows of pictures, of which each can be decoded; a UserError names the first that cannot."""
+    """Return the rows if every picture could be decoded; otherwise a UserError names the first that could not."""
     for index, reason in stored.remarks.items():
         raise UserError(f"{pictures.kind} {pictures.names[index]!r} cannot be decoded: {reason}".replace("\n", " "))
     return stored

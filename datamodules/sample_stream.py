@@ -24,7 +24,7 @@ from headstart.datamodules.row_request import Precision, RowRequest
 from headstart.datamodules.rows import find
 from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.method import MethodStart
-from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
+from headstart.modules.networks.backbone_spec import RANDOM, without_digest
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
@@ -281,7 +281,7 @@ class SampleStream(PhotoData):
         return {
             "dataset": self.photos.name,
             "backbone": self.chosen.name,
-            "weights": plain_weights(self.chosen.weights)
+            "weights": without_digest(self.chosen.weights)
             if self.chosen.registry is None
             else str(self.spec.weights or RANDOM),
             "max_samples": self.max_samples,

@@ -13,7 +13,7 @@ from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.protocol_differences import LISTED, flatten, show
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
-from headstart.modules.networks.backbone_spec import ADDRESSES
+from headstart.modules.networks.backbone_spec import URL_PREFIXES
 from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
 from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.output.version import TRAINING_SCHEMA
@@ -86,7 +86,7 @@ def name_source(backbone: str, weights: str, registry: object) -> str:
         registry: The registry of the entry, if any.
     """
     plain, path = backbone.removeprefix("timm/"), PurePath(weights)
-    if registry is not None or weights.startswith(ADDRESSES):
+    if registry is not None or weights.startswith(URL_PREFIXES):
         return plain
     if path.suffix in WEIGHT_FILES:
         return path.stem

@@ -1,4 +1,4 @@
-"""A participant's commands: `headstart submit` sends a document to a portal, `headstart submissions` lists all."""
+"""A participant's commands: `headstart submit` sends a document to a portal, `submissions` lists the team's."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from headstart.output.printable import say
 
 TOKEN_VARIABLE = "HEADSTART_TOKEN"
 WAITING = {"queue", "running"}
-ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
+RESPONSE_SECONDS, MAX_RESPONSE_BYTES = 120, 100_000_000
 POLL_SECONDS = 2.0
 Record = dict[str, Any]
 
@@ -47,7 +47,10 @@ def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> 
         team = find_team(parse_json(content, file), file)
         record = _follow(portal, portal.ask(f"/api/submissions?team={team}", content), wait)
     except KeyboardInterrupt:
-        say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
+        say(
+            f"The submission will still be scored. To see its score later: `headstart submissions --url={url}`",
+            sys.stderr,
+        )
         raise
     for problem in record["problems"]:
         say(str(Problem(**problem)))
@@ -84,10 +87,10 @@ class Portal:
 
     Args:
         url: Its address.
-        token: The participant's token; that of the environment by default.
+        token: The participant's token; by default, that in the environment variable HEADSTART_TOKEN.
 
     Raises:
-        UserError: It is not an address, or the token cannot be one.
+        UserError: The address has no valid form, or the token is missing or contains characters that no token has.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -95,24 +98,24 @@ class Portal:
             raise UserError(f"url: {url!r} is not an address; begin it with https:// or http://")
         token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip()
         if not (token and token.isascii() and token.isprintable()):
-            raise UserError(f"token: is missing or not a portal's; set {TOKEN_VARIABLE} to your token")
+            raise UserError(f"token: it is missing or has impossible characters; set {TOKEN_VARIABLE} to your token")
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(self, path: str, content: bytes | None = None) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the portal's answer.
+        """Send a request, and return the portal's answer.
 
         Args:
             path: Path of the request.
-            content: Body of the request, which is a POST then.
+            content: Body of a POST request; None for a GET request.
 
         Raises:
-            UserError: It cannot be reached, is no portal, or refuses the request.
+            UserError: The portal cannot be reached or refuses the request, or the address is not that of a portal.
         """
         try:
             request = Request(self._url + path, content, self._headers)
-            with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
-                status, headers, body = answer.status, answer.headers, answer.read(MAX_ANSWER_BYTES)
+            with build_opener(_NoRedirects).open(request, timeout=RESPONSE_SECONDS) as response:
+                status, headers, body = response.status, response.headers, response.read(MAX_RESPONSE_BYTES)
         except (OSError, HTTPException, ValueError, OverflowError) as error:
             cause = error.reason if isinstance(error, URLError) else error
             reason = cause if isinstance(cause, str) else reason_of(cause)
@@ -137,12 +140,15 @@ class Portal:
         if 300 <= status < 400:
             return UserError(f"url: {self._url} redirects to {headers.get('Location')}; give that address")
         if reason is None:
-            return UserError(f"url: {self._url} is not a portal (status {status}); give the address of its first page")
+            return UserError(f"url: {self._url} is not a portal (status {status}); give the address of its home page")
         return UserError(f"{'token' if status == 401 else f'url: {self._url} answers'}: {reason}")
 
 
-class _EveryAnswer(HTTPErrorProcessor):
-    """Returns errors and redirects as answers: another host must not get the token, and a POST not become a GET."""
+class _NoRedirects(HTTPErrorProcessor):
+    """Returns errors and redirects like other responses.
+
+    To follow a redirect could send the token to another host, or turn a POST request into a GET request.
+    """
 
     def http_response(self, request: Request, response: Any) -> Any:  # noqa: ANN401 - as the base class
         return response
@@ -151,11 +157,13 @@ class _EveryAnswer(HTTPErrorProcessor):
 
 
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:
-    """Print each change of a submission, until it ends."""
-    said = None
+    """Print each change of a submission, until it is scored or has failed; return its last record."""
+    printed = None
     while True:
-        if said != (said := (record["state"], record["place_in_queue"])):
+        current = (record["state"], record["place_in_queue"])
+        if current != printed:
             say(_describe(record))
+            printed = current
         if not wait or record["state"] not in WAITING:
             return record
         time.sleep(POLL_SECONDS)

@@ -23,11 +23,11 @@ def write_catalog(folder: str, output: str = "stimuli.jsonl", dataset_name: str 
     Args:
         folder: Root of the data set.
         output: JSON lines file to write.
-        dataset_name: Name of the data set in the catalog. The default is the name of the folder. Set
-            HACKATHON_DATASET_ROOT to the parent of the folder.
+        dataset_name: Name of the data set in the catalog. The default is the name of the folder. Commands find the
+            pictures if HACKATHON_DATASET_ROOT is the parent of the folder.
 
     Raises:
-        UserError: The folder holds no pictures, the catalog would break the contract, or it cannot be written.
+        UserError: The folder holds no pictures, the catalog would violate the contract, or the file cannot be written.
     """
     root = Path(folder)
     left_out: dict[str, str] = {}
@@ -45,6 +45,7 @@ def write_catalog(folder: str, output: str = "stimuli.jsonl", dataset_name: str 
             partial.write_text("\n".join(lines) + "\n")
             read_catalog(partial)
     except ContractError as error:
+        # Name the output in the message, not the temporary file.
         document = f"stimuli catalog {output}"
         raise ContractError(document, error.problems) from error
     except OSError as error:
@@ -61,7 +62,7 @@ def _pictures(root: Path, folder: str, left_out: dict[str, str], ancestors: tupl
     photos, folders, others = read_folder(root / folder, root)
     left_out |= {join(folder, name): reason for name, reason in others.items()}
     for name in (join(folder, photo) for photo in photos):
-        # Surrogates stand for bytes that are not UTF-8.
+        # Bytes that are not UTF-8 are surrogates in the name, which `errors="ignore"` drops.
         if re.fullmatch(IDENTIFIER_PATTERN, name) and name.encode(errors="ignore").decode() == name:
             yield name
         else:

@@ -15,37 +15,39 @@ from headstart.output.processors import count_processors
 from headstart.output.progress import Progress
 
 SIDE = 8
-# See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
-ALIKE = 0.995
-# Products of thumbnails in memory at once, 64 MB.
+# Cosine similarity from which photos look alike. In docs/protocol.md, different photos had at most 0.98, and copies of
+# another size or compression at least 0.998.
+THRESHOLD = 0.995
+# Similarities in memory at once, 64 MB.
 BLOCK = 2**24
-# Pictures that are decoded at once, and of which thumbnails are computed at once, in a processor's cache.
+# Pictures that are decoded at once, and pictures whose thumbnails are computed at once, which fit into a CPU's cache.
 CHUNK, PHOTOS_AT_ONCE = 64, 16
 
 
 def thumbnails(pixels: Tensor) -> Tensor:
-    """Compute thumbnails, by which pictures are compared.
+    """Compute the thumbnails that represent pictures in comparisons.
 
     Args:
         pixels: Prepared pictures, uint8 `[pictures, 3, side, side]`.
 
     Returns:
-        Mean grey of 8 x 8 fields, less its mean and of length 1, `[pictures, 64]`; zeros for a picture of one grey.
+        Mean grey of 8 x 8 fields, centred and of unit length, `[pictures, 64]`; zeros for a picture of one grey.
     """
-    # Sums of whole numbers take less than half of the time and are exact.
+    # Sums of integers are exact, and take less than half the time of sums of floats.
     grey = pixels.sum(1, keepdim=True, dtype=torch.int16).float() / 3
     fields = adaptive_avg_pool2d(grey, SIDE).flatten(1)
+    # With this `eps`, rounding errors in a picture of one grey stay small.
     return normalize(fields - fields.mean(1, keepdim=True), eps=1.0)
 
 
 def read_thumbnails(photos: Photos, preprocessing: Preprocessing, workers: int | None, title: str) -> Tensor:
-    """Decode photos, and return their thumbnails, `[photos, 64]`; zeros of one that cannot be decoded.
+    """Decode photos, and return their thumbnails, `[photos, 64]`; zeros for a photo that cannot be decoded.
 
     Args:
         photos: The photos.
         preprocessing: How they are prepared.
         workers: Processes that decode; None for one per processor.
-        title: Title of the progress.
+        title: Title of the progress bar.
     """
     decoder = Decoder(photos, preprocessing, count_processors() if workers is None else workers, CHUNK, ahead=True)
     computed = []
@@ -64,16 +66,19 @@ def find_alike(pictures: Tensor, others: Tensor | None = None) -> list[tuple[int
         others: Thumbnails of the others; by default each picture is compared with those before it.
 
     Returns:
-        Indices of the closest other one and of the picture, for each that has one.
+        For each picture that looks like another, the indices of the most similar other one and of the picture.
     """
     pairs = []
     step = max(1, BLOCK // max(1, len(pictures if others is None else others)))
     for first in range(0, len(pictures), step):
         block = pictures[first : first + step]
         candidates = pictures[: first + len(block)] if others is None else others
-        products = block @ candidates.mT
-        likeness, closest = (products.tril(first - 1) if others is None else products).max(1)
-        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
+        similarities = block @ candidates.mT
+        if others is None:
+            # Zero for the picture itself and later ones.
+            similarities = similarities.tril(first - 1)
+        similarity, closest = similarities.max(1)
+        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(similarity > THRESHOLD)[:, 0].tolist()]
     return pairs
 
 
@@ -96,8 +101,8 @@ def warn_of_near_duplicates(
         read_thumbnails(photos, preprocessing, workers, f"{split} photos") for split, photos in splits
     )
     pairs = find_alike(of_validation, of_train)
-    digests = train.packed_digests(), validation.packed_digests()
-    names = [[train.names[i], validation.names[j]] for i, j in pairs if digests[0][i] != digests[1][j]]
+    train_digests, validation_digests = train.packed_digests(), validation.packed_digests()
+    names = [[train.names[i], validation.names[j]] for i, j in pairs if train_digests[i] != validation_digests[j]]
     if names:
         listed = quote(names, " ~ ")
         say(f"WARNING: data.photos: {len(names)} validation photos look like a training photo: {listed}")

@@ -1,4 +1,4 @@
-"""Scoring on Modal: the same code, on a machine rented for the call."""
+"""Scoring on Modal: the same code runs on a machine that is rented for one call."""
 
 import os
 import posixpath
@@ -20,23 +20,27 @@ from headstart.output.import_paths import ROOT
 ENABLE = "HACKATHON_MODAL_ENABLE"
 REQUIRED = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
 APP = "headstart-scoring"
-# The cache of embeddings outlives the call; the data sets lie in a volume that the operator fills.
+# Modal's volumes keep the cache of embeddings after the call, and the data sets that the operator uploads.
 CACHE_VOLUME, CACHE = "headstart-embeddings", "/cache"
 DATASETS_VOLUME, DATASETS = "headstart-datasets", "/datasets"
 CONTRACT = "/contract"
 REGISTRY, CATALOG = f"{CONTRACT}/model_registry.json", f"{CONTRACT}/stimuli_catalog.jsonl"
 SOURCES = ("contract", "datamodules", "engines", "evaluation", "metrics", "modules", "output", "store")
-# The folder in which a container on Modal imports from.
+# The folder from which a container on Modal imports.
 HOME = "/root"
 GPU = "L4"
 TIMEOUT_SECONDS = 4 * 3600
 
 
 def modal_enabled(registry: str | None, catalog: str | None) -> bool:
-    """Return whether HACKATHON_MODAL_ENABLE chooses Modal; options take precedence over their variables.
+    """Return whether the environment variable HACKATHON_MODAL_ENABLE chooses Modal.
+
+    Args:
+        registry: The option `registry`; by default, an environment variable names the registry.
+        catalog: The option `catalog`; by default, an environment variable names the catalog.
 
     Raises:
-        UserError: They are, but the registry or the catalog is not named; or it is neither `true` nor `false`.
+        UserError: It chooses Modal, but no registry or no catalog is named; or it is neither `true` nor `false`.
     """
     enable = os.environ.get(ENABLE, "")
     if enable.lower() not in {"true", "false", ""}:
@@ -55,26 +59,25 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
 
 
 def score_on_modal(submission: Submission, setup: ScoringSetup) -> dict[str, Any]:
-    """Score a submission that was checked here on Modal.
+    """Score on Modal a submission that was checked on this machine.
 
     Args:
         submission: The submission.
-        setup: The documents, which are mounted there with the local weights of the scored models. Data sets are in the
-            volume `headstart-datasets`, the cache of embeddings is the volume `headstart-embeddings`.
+        setup: The documents, which are copied to Modal with the local weights of the scored models. Data sets are in
+            the volume `headstart-datasets`, the cache of embeddings is the volume `headstart-embeddings`.
 
     Returns:
         The content of `score.json`.
 
     Raises:
-        UserError: Modal's client is not installed or fails, the scoring there fails, or the answer was not computed
-            from these documents.
+        UserError: Modal's client is not installed or fails, the scoring fails, or it used other documents than these.
     """
     try:
         import modal
     except ImportError as error:
         raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
     names = submission.models or tuple(setup.registry.entries)
-    # Raises an error for a missing file of weights, which could not be mounted.
+    # Raises an error for a missing file of weights, which could not be copied to Modal.
     networks_of(names, setup.registry, setup.extraction)
     options = asdict(replace(setup.extraction, cache_dir=CACHE))
 
@@ -102,7 +105,7 @@ def score_on_modal(submission: Submission, setup: ScoringSetup) -> dict[str, Any
     document: dict[str, Any] = answer["document"]
     for name, expected in (("registry", setup.registry), ("catalog", setup.catalog), ("submission", submission)):
         if document["digests"][name] != expected.sha256:
-            raise UserError(f"on Modal: the {name} differs from the one here; score again")
+            raise UserError(f"on Modal: the {name} differs from the one on this machine; score again")
     return document
 
 
@@ -153,5 +156,5 @@ def _image(modal: ModuleType, names: Sequence[str], setup: ScoringSetup) -> Any:
 
 
 def _remote_path(weights: str) -> str:
-    """Return the path of a file of weights there: beside the registry, unless it is absolute."""
+    """Return the path of a file of weights on Modal: relative to the registry's folder, unless it is absolute."""
     return posixpath.normpath(posixpath.join(CONTRACT, weights.replace("~", HOME, 1)))

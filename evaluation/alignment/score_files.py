@@ -1,4 +1,4 @@
-"""The picture of a score, its record in the log, and its printed summary."""
+"""The figure of a score, its record in the log, and its printed summary."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,9 +14,9 @@ from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_M
 from headstart.output.printable import say
 from headstart.output.tables import format_number, print_table
 
-# The most models whose matrix is printed.
+# The matrix of more models is not printed.
 MOST_PRINTED = 10
-# Keys that are in the score's own file alone, and not in the log.
+# Keys of the score's own file that the log leaves out.
 NOT_LOGGED = {"scores", "pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}
 
 
@@ -31,11 +31,11 @@ def plot_score(document: Mapping[str, Any]) -> Figure:
 
 
 def log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return what the log says of a score.
+    """Return the record of a score for the log.
 
     Args:
         document: The content of `score.json`.
-        folder: The folder of its files.
+        folder: The folder that holds the files of the score.
     """
     return {
         **{key: value for key, value in document.items() if key not in NOT_LOGGED},
@@ -49,34 +49,33 @@ def print_score(document: Mapping[str, Any]) -> None:
     """Print the content of `score.json` or `cka.json`."""
     if "team" in document:
         say(_describe_score(document))
-    name, pairwise = _measure(document), document["pairwise"]
-    measure = SIMILARITY_MEASURES[name]
+    measure_name, pairwise = _measure(document), document["pairwise"]
+    measure = SIMILARITY_MEASURES[measure_name]
     names = pairwise["names"]
     if len(names) <= MOST_PRINTED:
         table = [["", *(str(number) for number in range(1, len(names) + 1))]]
-        for number, (compared, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
-            table.append([f"{number} {compared}", *(format_number(value, ".3f") for value in values)])
+        for number, (name, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
+            table.append([f"{number} {name}", *(format_number(value, ".3f") for value in values)])
         print_table(measure.estimated, table)
         say("")
 
-    biased, debiased = (document[mean_key(name, estimate)] for estimate in ("biased", "debiased"))
-    estimates = f" (biased), {'undefined' if debiased is None else f'{debiased:.6f}'} (debiased)"
-    calibrated = document.get("mean_cka_calibrated")
-    # The interval of a score stands beside the score.
-    ends = "" if "team" in document or "ci95" not in document else _interval(document["ci95"]["mean"])
-    say(
-        f"mean pairwise {measure.title} {biased:.6f}{estimates if measure.has_debiased else ''}, "
-        f"{'' if calibrated is None else f'{calibrated:.6f} (calibrated), '}"
-        f"of {len(names)} {'layers' if 'n_layers' in document else 'models'} "
-        f"on {document['n_stimuli']} stimuli{ends}"
-    )
+    biased, debiased = (document[mean_key(measure_name, estimate)] for estimate in ("biased", "debiased"))
+    mean = f"{biased:.6f}"
+    if measure.has_debiased:
+        mean += f" (biased), {'undefined' if debiased is None else f'{debiased:.6f}'} (debiased)"
+    if (calibrated := document.get("mean_cka_calibrated")) is not None:
+        mean += f", {calibrated:.6f} (calibrated)"
+    # A team's interval was printed with its score.
+    interval = "" if "team" in document or "ci95" not in document else _interval(document["ci95"]["mean"])
+    compared = f"{len(names)} {'layers' if 'n_layers' in document else 'models'}"
+    say(f"mean pairwise {measure.title} {mean}, of {compared} on {document['n_stimuli']} stimuli{interval}")
 
 
 def _describe_score(document: Mapping[str, Any]) -> str:
     challenge = f", challenge {document['challenge']}" if "challenge" in document else ""
     weights = ", with random weights" if document["extraction"].get("random_weights") else ""
     precision = document["extraction"]["precision"]
-    deviation = "" if precision == "float32" else f", but in {precision} instead of its float32"
+    deviation = "" if precision == "float32" else f", but in {precision} instead of the contract's float32"
     return (
         f"{document['team'].title()} Team score {document['score']:.6f} under contract {document['contract_version']}"
         f"{challenge}{weights}{deviation}{_interval(document['ci95']['score'])}"

@@ -1,6 +1,6 @@
 """Bundles of Codabench: one competition for each team.
 
-A competition has one leaderboard, and its phases come one after the other, so that two teams cannot share one.
+Two teams cannot share a competition: it has only one leaderboard, and its phases follow one another in time.
 """
 
 from headstart.contract.challenge import TeamRules
@@ -9,7 +9,7 @@ from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, F
 
 
 def competitions(material: Material) -> dict[str, Files]:
-    """Return the bundles by file name; errors as of `Material.reference`."""
+    """Return the bundles by file name; raise the errors of `Material.reference`."""
     name = material.challenge.name
     return {f"{name}-{team}.zip": _competition(material, team, rules) for team, rules in material.teams.items()}
 
@@ -22,7 +22,7 @@ def _competition(material: Material, team: Track, rules: TeamRules) -> Files:
     document["phases"][0] |= {"name": title, "start": material.opens}
     if material.deadline is not None:
         document["phases"][0]["end"] = material.deadline
-    # Null is any number; without the keys Codabench takes 100 and 5.
+    # Null means no limit. Without these keys, Codabench sets limits of 100 and 5.
     quotas = {"max_submissions": rules.submissions, "max_submissions_per_day": rules.submissions_per_day}
     document["phases"][0] |= quotas
     document["leaderboards"][0]["title"] = title
@@ -32,7 +32,7 @@ def _competition(material: Material, team: Track, rules: TeamRules) -> Files:
         "competition.yaml": yaml_bytes(document),
         "scoring_program.zip": {**material.program, "metadata.yaml": command.encode()},
         "reference_data.zip": material.reference,
-        # What participants choose from.
+        # The rules, and the models and stimuli that participants choose from.
         "public_data.zip": {name: material.reference[f"reference/{name}"] for name in DOCUMENTS},
         **material.pages("a zip file of one JSON document"),
     }

@@ -22,7 +22,7 @@ from headstart.evaluation.classifiers.labelled_photos import LabelledPhotos, rea
 from headstart.evaluation.classifiers.left_out import Labelled, fit_all
 from headstart.evaluation.embeddings import prefix_extraction
 from headstart.modules.networks.backbone import Backbone
-from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
+from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, without_digest
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError
 from headstart.output.files import write_together
@@ -204,7 +204,7 @@ def _naming_backbones(spec: BackboneSpec) -> Iterator[None]:
 
 def _names(specs: Sequence[BackboneSpec]) -> list[str]:
     """Return names of backbones; those of one name and weights are numbered by their order."""
-    names = [f"{spec.name}, {Path(plain_weights(spec.weights)).name}" for spec in specs]
+    names = [f"{spec.name}, {Path(without_digest(spec.weights)).name}" for spec in specs]
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 

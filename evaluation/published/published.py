@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.evaluation.audit.audit import audit
-from headstart.evaluation.published.register import TABLES, PublishedTable, find_files, other_version, readable_table
+from headstart.evaluation.published.register import TABLES, PublishedTable, find_files, readable_table, version_warning
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
@@ -72,7 +72,7 @@ def _audit(table: PublishedTable, local: Path | None, folder: Path, **options: A
     paths = find_files(table, local)
     readable, note = readable_table(table, paths, folder)
     checked = {**paths, table.file.name: readable} if table.file.variable else paths
-    warnings = [warning for file in table.files if (warning := other_version(file, checked[file.name]))]
+    warnings = [warning for file in table.files if (warning := version_warning(file, checked[file.name]))]
     document = audit(str(readable), output=str(folder), **table.options, **options)
 
     warnings += _differences(table, document)

@@ -21,7 +21,7 @@ from headstart.store.cache import cache_folder
 REGISTER = Path(__file__).with_name("register.yaml")
 # Subfolder of the cache folder for downloads.
 FOLDER = "published"
-# File name of a table that was converted to a layout that the audit reads.
+# File name of a table after its conversion to the layout that the audit reads.
 CONVERTED = "table.csv"
 
 
@@ -32,8 +32,8 @@ class PublishedFile:
     Attributes:
         name: Its file name.
         url: Its address.
-        sha256: SHA-256 of the version in the register, with line feeds as line ends, hexadecimal. For a file of Python
-            code, it is that of the CSV file made of it. Empty if the publisher adds rows to the file.
+        sha256: SHA-256 of the version in the register, with line feeds as line endings, hexadecimal. For a file of
+            Python code, it is that of the CSV file made from it. Empty if the publisher adds rows to the file.
         variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
             source.
     """
@@ -51,9 +51,10 @@ class PublishedTable:
     Attributes:
         title: What the table contains.
         citation: Authors, title, venue and year.
-        files: Its files; the second one is for `reshape`.
-        expected: Expected results: the numbers of compared sources, of targets and of performances (`cells`), and the
-            mean weighted Kendall over targets of the mean rank on the other targets (`mean_rank`) and of each metric.
+        files: Its files; only `reshape` reads the second one.
+        expected: Expected results. `sources`, `targets` and `cells` are the numbers of compared sources, of targets and
+            of performances. All others are mean weighted Kendall correlations over targets: of each metric, and of the
+            mean rank of a source on the other targets (`mean_rank`).
         options: Options with which `headstart audit` reads it.
         reshape: The function of `reshape.py` that converts its files, if the audit does not read their layout.
     """
@@ -90,7 +91,7 @@ def find_files(table: PublishedTable, local: Path | None) -> dict[str, Path]:
         return {file.name: _find(local, file.name) for file in table.files}
     if len(table.files) > 1 or not local.is_file():
         names = ", ".join(file.name for file in table.files)
-        raise UserError(f"file: {str(local)!r} is no copy of the table; give a folder with {names}")
+        raise UserError(f"file: {str(local)!r} is not a copy of the table; give a folder with {names}")
     return {table.file.name: local}
 
 
@@ -107,7 +108,7 @@ def _fetch(file: PublishedFile) -> Path:
     folder = cache_folder() / FOLDER / Path(file.name).stem
 
     def fill(partial: Path) -> Path:
-        # No SHA-256 is passed: another version is not an error, and `other_version` warns of it.
+        # No SHA-256 is passed: another version is not an error, and `version_warning` warns of it.
         download(file.url, partial / f"table{suffix}", None, "give a local copy by --file")
         return partial
 
@@ -115,17 +116,17 @@ def _fetch(file: PublishedFile) -> Path:
     return folder / f"table{suffix}"
 
 
-def other_version(file: PublishedFile, path: Path) -> str:
-    """Return a warning if a file is not the version in the register. Empty if it is, or without a SHA-256."""
-    # Line ends differ between copies.
+def version_warning(file: PublishedFile, path: Path) -> str:
+    """Return a warning if a file is not the version in the register. Empty if it is, or if no SHA-256 is registered."""
+    # Line endings differ between copies.
     digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
     if not file.sha256 or digest == file.sha256:
         return ""
-    return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
+    return f"WARNING: {str(path)!r} is not the version of {file.name} in the register (its SHA-256 is {digest})."
 
 
 def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:
-    """Return a file that the audit reads, converted if necessary, and a note on its rows.
+    """Return a file that the audit can read, converted if necessary, and a note on its rows.
 
     Python code is parsed, not run.
 
@@ -153,8 +154,7 @@ def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Pat
 
 def _read_dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
     try:
-        statements = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for node in statements:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Assign) and any(
                 isinstance(target, ast.Name) and target.id == file.variable for target in node.targets
             ):

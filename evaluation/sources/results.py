@@ -141,9 +141,7 @@ class ScoredCandidates:
             by_features = entry.features_reach_bound
             scores = {name: by_metric[metric] for name, by_metric in self.scores.items()}
             names = [
-                name
-                for name, score in scores.items()
-                if score.at_bound or (by_features and score.at_bound_without_parts)
+                name for name, score in scores.items() if score.at_bound or (by_features and score.left_out_at_bound)
             ]
             if len(names) > 1 or (names and by_features):
                 saturated[metric] = names

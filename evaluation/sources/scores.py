@@ -1,4 +1,4 @@
-"""Scores of all metrics of one source model on one target, from one set of statistics, and those on disk."""
+"""Compute the scores of transferability metrics of a source model on a target, and keep them on disk."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from headstart.metrics.arrays import Array, Flags, Floats
 from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import SAME, interval
+from headstart.metrics.transferability.left_out import TOLERANCE, interval
 from headstart.modules.running_code import suite_digest
 from headstart.output.files import digest_file, replacing
 from headstart.output.progress import Progress, track
@@ -26,11 +26,13 @@ from headstart.output.tables import format_with_error
 from headstart.store.json_digest import digest_of, read_sealed, sealed
 
 Metrics = Mapping[str, TransferabilityMetric]
-ALONE = "it compares sources with each other, and there is one alone"
+ALONE = "it compares sources with each other, and there is only one"
 AT_BOUND = "it is the highest possible whichever part of the photos is left out, so that its spread cannot be seen"
-ONE_START = "it is of one random start, whose spread is not known"
-# Whose versions stored scores depend on, and the rows of an array that are digested at once.
-PACKAGES, DIGESTED_AT_ONCE = ("numpy", "scipy"), 4096
+ONE_START = "it comes from a single random start, so that its spread is unknown"
+# Stored scores depend on the versions of these packages.
+PACKAGES = ("numpy", "scipy")
+# Rows of an array that are digested at once.
+DIGESTED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,14 @@ class Score:
         value: The score; None where there is none.
         seconds: Time of its computation, with the shared statistics that this metric was the first to need.
         reason: Why there is no score; empty where there is one.
-        left_out: The score with each part of the photos left out, in the order of parts. Empty if it was not computed,
-            or cannot be for one of them.
+        left_out: The score with each part of the photos left out, in the order of parts. Empty if these scores were not
+            requested, or if one of them does not exist.
         uncertain: Why there is no interval; empty where there is one, and where none was requested.
-        terms: Values from which the score follows, together with those of the other sources; empty where it does not.
-        left_out_terms: The same with each part of the photos left out.
-        starts: The scores of several random starts, whose mean is the score; empty where it depends on none.
-        at_bound: Whether it is the highest possible score.
+        terms: Values of this source from which a metric that compares sources computes the scores of all of them; empty
+            for other metrics.
+        left_out_terms: The terms with each part of the photos left out.
+        starts: The scores of several random starts, whose mean is the score; empty for metrics without random starts.
+        at_bound: Whether the score is the highest possible one.
     """
 
     value: float | None
@@ -61,8 +64,8 @@ class Score:
     at_bound: bool = False
 
     @property
-    def at_bound_without_parts(self) -> bool:
-        """Return whether it is the highest possible score whichever part of the photos is left out."""
+    def left_out_at_bound(self) -> bool:
+        """Return whether the score is the highest possible one whichever part of the photos is left out."""
         return self.uncertain == AT_BOUND
 
     @property
@@ -91,7 +94,7 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
         metrics: The metrics by name.
         inputs: The inputs of the metrics.
         parts: The part of each photo, from 0, `[samples]`, -1 for those that are always kept; all -1 for no intervals.
-        progress: Advances with every metric, and with every metric without each part.
+        progress: Advances once for every metric, and once more for every metric and part.
     """
     scorers = {name: metric.scorer(inputs) for name, metric in metrics.items()}
     classes = len(np.unique(inputs.labels))
@@ -104,30 +107,30 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
         scores[name] = score(name, np.ones(len(parts), dtype=bool), inputs)
         progress.advance()
 
-    without: dict[str, list[Score]] = {name: [] for name in metrics}
+    left_out: dict[str, list[Score]] = {name: [] for name in metrics}
     for part in range(parts.max() + 1):
         kept = parts != part
         remaining = inputs.subset(kept)
         for name in metrics:
             if not scores[name].reason and not metrics[name].baseline:
-                without[name].append(score(name, kept[inputs.order], remaining))
+                left_out[name].append(score(name, kept[inputs.order], remaining))
             progress.advance()
 
-    return {name: _with_left_out(scores[name], without[name]) for name in metrics}
+    return {name: _add_left_out(scores[name], left_out[name]) for name in metrics}
 
 
-def _with_left_out(score: Score, without: list[Score]) -> Score:
-    """Add the scores without each part to a score, or none of them where one is missing."""
-    for part, other in enumerate(without, 1):
+def _add_left_out(score: Score, left_out: list[Score]) -> Score:
+    """Add to a score the scores with each part left out; add none of them, but the reason, where one is missing."""
+    for part, other in enumerate(left_out, 1):
         if other.reason:
             return replace(score, uncertain=f"without part {part} of the photos: {other.reason}")
-    if without and all(other.at_bound for other in without):
+    if left_out and all(other.at_bound for other in left_out):
         return replace(score, uncertain=AT_BOUND)
-    if without and len(score.starts) == 1:
+    if left_out and len(score.starts) == 1:
         return replace(score, uncertain=ONE_START)
     if score.terms:
-        return replace(score, left_out_terms=tuple(other.terms for other in without))
-    return replace(score, left_out=tuple(other.value for other in without if other.value is not None))
+        return replace(score, left_out_terms=tuple(other.terms for other in left_out))
+    return replace(score, left_out=tuple(other.value for other in left_out if other.value is not None))
 
 
 def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]]) -> dict[str, dict[str, Score]]:
@@ -149,23 +152,24 @@ def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]])
 
         terms = np.array([score.terms for score in with_terms.values()])
         values = metric.combine(terms)
-        # [sources, parts], on the scale of all photos. On a scale of its own, each part would score the best source 1
-        # and the worst 0, without any uncertainty. No source is compared where terms of one source are missing.
-        parts = np.empty((len(with_terms), 0))
+        # Scores with each part left out, `[sources, parts]`, scaled by the terms of all photos. If every part set its
+        # own scale, the best source would always score 1 and the worst 0, and no uncertainty would be seen. There are
+        # no such scores where one source lacks terms.
+        left_out = np.empty((len(with_terms), 0))
         if all(score.left_out_terms for score in with_terms.values()):
-            left_out = np.array([score.left_out_terms for score in with_terms.values()])
-            parts = metric.combine(left_out.swapaxes(0, 1), terms).T
-        for (source, score), value, without in zip(with_terms.items(), values.tolist(), parts.tolist(), strict=True):
-            compared[source][name] = replace(score, value=value, left_out=tuple(without))
+            left_out_terms = np.array([score.left_out_terms for score in with_terms.values()])
+            left_out = metric.combine(left_out_terms.swapaxes(0, 1), terms).T
+        for (source, score), value, row in zip(with_terms.items(), values.tolist(), left_out.tolist(), strict=True):
+            compared[source][name] = replace(score, value=value, left_out=tuple(row))
 
     return compared
 
 
 def score_targets(whole: Inputs, targets: Sequence[NDArray[np.int64]], metrics: Metrics) -> list[dict[str, Score]]:
-    """Compute metrics of all targets, by name and of each target.
+    """Compute the metrics on each target, and return their scores by name for each target.
 
-    Every metric ranks targets with the best first: one whose lower scores are better has its sign reversed. The time of
-    a metric includes shared statistics that it is the first to need.
+    A higher score always means a better target: metrics whose lower scores are better have their sign reversed. The
+    time of a metric includes shared statistics that it is the first to need.
 
     Args:
         whole: The inputs of the data set.
@@ -189,8 +193,8 @@ def _score_one(
 ) -> Score:
     """Compute one score, its terms, or the scores of several random starts.
 
-    An error, or a value that is not finite, leaves a score without a value. A score that is the bound up to rounding
-    errors is marked.
+    After a ValueError, or if the value is not finite, the score has a reason and no value. A score that equals the
+    bound up to rounding errors is marked as `at_bound`.
     """
     start, value, reason = time.perf_counter(), None, ""
     try:
@@ -205,14 +209,14 @@ def _score_one(
         return Score(None, seconds, terms=tuple(value))
     starts = tuple(value.tolist()) if isinstance(value, np.ndarray) else ()
     mean = float(np.mean(value)) if starts else float(value)
-    at_bound = bound is not None and math.isclose(mean, bound, rel_tol=SAME, abs_tol=SAME)
+    at_bound = bound is not None and math.isclose(mean, bound, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return Score(mean, seconds, starts=starts, at_bound=at_bound)
 
 
 class StoredScores:
-    """Scores of one source on one target in the cache folder, found by what they depend on, not by names.
+    """Scores of one source on one target in the cache folder, found by a digest of all that they depend on.
 
-    Only metrics of the catalogue are kept: what the user's own functions depend on is unknown.
+    Only metrics of the catalogue are kept, because it is unknown what the user's own functions depend on.
 
     Args:
         cache: The cache folder.
@@ -244,6 +248,7 @@ class StoredScores:
 
     def keep(self, computed: Mapping[str, Score]) -> None:
         """Store further scores, by the metric's name; errors of the disk are ignored."""
+        # The name of a metric with options is `NAME(OPTIONS)`.
         scores = {name: score for name, score in computed.items() if name.partition("(")[0] in METRICS}
         if scores:
             self.scores |= scores

@@ -11,7 +11,7 @@ from headstart.metrics.transferability.linear_probe import sample_folds
 
 LEVEL = 0.95
 # Smaller differences of scores, relative or absolute, are rounding errors.
-SAME = 1e-10
+TOLERANCE = 1e-10
 # The starts of a metric without random starts.
 NO_STARTS: Floats = np.empty(0)
 
@@ -126,7 +126,7 @@ def significant_differences(scores: Floats, left_out: Floats, starts: Floats = N
     more = max(starts.shape[-1] - 1, 1)
     errors, freedom = add_errors(np.stack(terms, -1), np.array([left_out.shape[1] - 1, more, more]))
 
-    equal = np.isclose(scores[first], scores[second], rtol=SAME, atol=SAME)
+    equal = np.isclose(scores[first], scores[second], rtol=TOLERANCE, atol=TOLERANCE)
     ratios = np.where(equal, 0, np.abs(differences) / np.maximum(errors, np.finfo(np.float64).tiny))
     p_values = holm((2 * scipy.special.stdtr(freedom, -ratios)).tolist())
 

@@ -1,4 +1,4 @@
-"""The options that choose a backbone and its weights; they are read without torch."""
+"""The options that choose a backbone and its weights; this module does not import torch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from headstart.modules.networks.spec import (
 from headstart.output.errors import UserError, prefix_errors
 
 TIMM_PREFIX = "timm/"
-ADDRESSES = ("https://", "http://")
-DIGEST = "#sha256="
+URL_PREFIXES = ("https://", "http://")
+DIGEST_MARK = "#sha256="
 RANDOM = "random"
 EMBEDDED = "embedded"
 EMBEDDED_MODEL = "mobilenet_v2"
@@ -39,14 +39,15 @@ class BackboneSpec:
         name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), or `timm/` and any timm model
             (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`). It may also be your own function or class that returns a
             network (`my_networks.TinyNet`), or with `registry` one of its entries.
-        weights: Name of the library's weights (`IMAGENET1K_V2`). `DEFAULT` means the best of torchvision's, or those of
-            timm's model. `embedded` means those of the small network that comes with the suite; `random` means none. It
-            may also be a local `.safetensors` or `.pth` file with a state dict, whose head may have any size. The
-            address of such a file with its SHA-256 (`https://.../model.safetensors#sha256=...`) is downloaded once.
-        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`; the embedded weights bring
-            their own.
-        preprocessing: Preparation of photos. The default is the weights' own. For torchvision models with weights from
-            a file, it is the usual one of ImageNet (resize 256, crop 224). Your own network needs it.
+        weights: Name of the library's weights (`IMAGENET1K_V2`). `DEFAULT` means torchvision's best weights of the
+            model, or the weights of timm's model. `embedded` means the weights of the small network that comes with the
+            suite; `random` means no pretrained weights. It may also be a local `.safetensors` or `.pth` file with a
+            state dict, whose head may have any size. Such a file is downloaded once if its address and its SHA-256 are
+            given (`https://.../model.safetensors#sha256=...`).
+        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`, which is the default for the
+            embedded weights.
+        preprocessing: Preparation of photos. The default is that of the weights. For torchvision models with weights
+            from a file, it is the usual one of ImageNet (resize 256, crop 224). Your own network has no default.
         registry: Model registry of the evaluation contract, a JSON file. It is searched in the working folder, then in
             the checkout. Its entry defines everything else.
     """
@@ -58,19 +59,22 @@ class BackboneSpec:
     registry: str | None = None
 
     @property
-    def _is_own(self) -> bool:
+    def _is_user_code(self) -> bool:
         return "." in self.name and not self.name.startswith(TIMM_PREFIX)
 
-    def import_own(self) -> None:
-        """Import the code of a network of one's own; a UserError where that fails.
+    def import_user_code(self) -> None:
+        """Import the user's code of a network, if the backbone is such a network.
 
-        Whatever it imports is then loaded before the keys of traces are made.
+        The keys of traces depend on the modules that this code imports. They are therefore loaded before keys are made.
+
+        Raises:
+            UserError: The code cannot be imported.
         """
-        if self.registry is None and self._is_own:
+        if self.registry is None and self._is_user_code:
             import_code(self.name, None, "name")
 
     def network(self, seed: int) -> NetworkSpec:
-        """Return the network that is chosen, where it is no registry's entry.
+        """Return the chosen network, unless it is an entry of a registry.
 
         Args:
             seed: Seed of random weights; without effect on pre-trained ones.
@@ -90,17 +94,17 @@ class BackboneSpec:
         model = self.name
         if self.name.startswith(TIMM_PREFIX):
             library, model = "timm", self.name.removeprefix(TIMM_PREFIX)
-        elif self._is_own:
+        elif self._is_user_code:
             library = CUSTOM
 
         if self.weights == EMBEDDED and self.name != EMBEDDED_MODEL:
             raise UserError(
-                f"name: {self.name!r} given, but the weights are {EMBEDDED}, those of {EMBEDDED_MODEL}; give others"
+                f"name: {self.name!r} given, but the weights {EMBEDDED} are of {EMBEDDED_MODEL}; give other weights"
             )
 
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
         weights: str | Path | WeightsAddress | None = None if self.weights == RANDOM else self.weights
-        if self.weights.startswith(ADDRESSES):
+        if self.weights.startswith(URL_PREFIXES):
             weights = _read_address(self.weights)
         elif path.suffix in WEIGHT_FILES:
             weights = path
@@ -117,20 +121,20 @@ class BackboneSpec:
         )
 
 
-def plain_weights(weights: str) -> str:
-    """Return the name of weights for readers: an address without its SHA-256.
+def without_digest(weights: str) -> str:
+    """Return the option `weights` as reports show it: an address without the SHA-256 of its file.
 
     Args:
         weights: The option `weights`.
     """
-    return weights.partition(DIGEST)[0]
+    return weights.partition(DIGEST_MARK)[0]
 
 
 def _read_address(text: str) -> WeightsAddress:
-    url, _, sha256 = text.partition(DIGEST)
+    url, _, sha256 = text.partition(DIGEST_MARK)
     if not url.endswith(WEIGHT_FILES) or not re.fullmatch("[0-9a-f]{64}", sha256):
         raise UserError(
-            f"weights: {text!r} is no address of a {' or '.join(WEIGHT_FILES)} file with its SHA-256; write "
-            f"https://.../model.safetensors{DIGEST} and 64 hexadecimal digits in lower case"
+            f"weights: {text!r} is not the address of a {' or '.join(WEIGHT_FILES)} file with its SHA-256; write "
+            f"https://.../model.safetensors{DIGEST_MARK} and 64 hexadecimal digits in lower case"
         )
     return WeightsAddress(url, sha256)

@@ -19,7 +19,7 @@ from torch.nn.modules.module import (
 )
 
 from headstart.modules.networks.libraries import LIBRARIES
-from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
+from headstart.modules.networks.pixel_classifier import PixelClassifier, is_pixel_classifier
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress, import_code
 from headstart.modules.networks.weights import fetch_weights, load_weights, read_state_dict
@@ -104,7 +104,9 @@ def explain_picture_errors(spec: NetworkSpec, side: int) -> Iterator[None]:
 
 def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
     """Build a classifier of pixels, with weights of the whole or of the network that computes its feature maps."""
-    path = spec.weights if isinstance(spec.weights, Path) and is_of_pixels(read_state_dict(spec.weights)) else None
+    path = (
+        spec.weights if isinstance(spec.weights, Path) and is_pixel_classifier(read_state_dict(spec.weights)) else None
+    )
     network, preprocessing = build(replace(spec, pixels=False, weights=None if path else spec.weights))
 
     def classify(classes: int) -> PixelClassifier:

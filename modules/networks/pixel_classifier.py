@@ -11,7 +11,7 @@ from torchvision.models.feature_extraction import create_feature_extractor
 
 from headstart.output.errors import UserError, reason_of
 
-# Pixels of the picture for one of a feature map, in either direction.
+# Pixels of the picture for one pixel of a feature map, along each axis.
 STRIDES = (4, 8, 16, 32)
 
 
@@ -20,8 +20,8 @@ class FeatureMap(NamedTuple):
 
     Attributes:
         layer: Path of the module whose output it is.
-        stride: Pixels of the picture for one of the map.
-        channels: Its channels.
+        stride: Pixels of the picture for one pixel of the map, along each axis.
+        channels: Number of channels.
     """
 
     layer: str
@@ -30,10 +30,11 @@ class FeatureMap(NamedTuple):
 
 
 class PixelClassifier(nn.Module):
-    """Feature maps of several strides, brought to the size of the largest and side by side, under a linear classifier.
+    """A linear classifier of pixels, by a network's feature maps of several strides.
 
     Source: Jingdong Wang et al., "Deep High-Resolution Representation Learning for Visual Recognition", TPAMI 2020,
-    section 3 (HRNetV2). Maps of lower resolution are interpolated bilinearly and concatenated.
+    section 3 (HRNetV2). Smaller maps are interpolated bilinearly to the size of the largest, and
+    all are concatenated.
 
     Args:
         network: A network that classifies photos; only its layers up to the maps are used.
@@ -41,10 +42,10 @@ class PixelClassifier(nn.Module):
         classes: Number of classes.
 
     Attributes:
-        body: From images to the maps, by the paths of the modules that compute them.
+        body: Returns the maps of images, by the paths of the modules that compute them.
         maps: The maps, the largest first.
         classifier: Linear, from the features of a pixel to logits.
-        num_classes: Number of classes; 0 where the classifier is random while the body was trained.
+        num_classes: Number of classes; set to 0 if the body has trained weights and the classifier has not.
 
     Raises:
         UserError: The network has no such maps, or its code cannot be traced.
@@ -60,7 +61,7 @@ class PixelClassifier(nn.Module):
                 f"name: the feature maps of {type(network).__name__} cannot be taken out of it ({reason_of(error)}); "
                 "give another network"
             ) from error
-        self.pixels = SideBySide()
+        self.pixels = ConcatenateMaps()
         self.classifier = nn.Linear(sum(feature_map.channels for feature_map in self.maps), classes)
         self.num_classes = classes
 
@@ -70,23 +71,23 @@ class PixelClassifier(nn.Module):
         return logits
 
 
-def is_of_pixels(names: Iterable[str]) -> bool:
+def is_pixel_classifier(names: Iterable[str]) -> bool:
     """Return whether a network is a `PixelClassifier`, by the names of its weights."""
     return all(name.startswith(("body.", "classifier.")) for name in names)
 
 
-class SideBySide(nn.Module):
+class ConcatenateMaps(nn.Module):
     """Interpolates maps to the size of the first and concatenates them."""
 
     def forward(self, maps: Sequence[Tensor]) -> Tensor:
-        """Return the maps together, `[samples, sum of channels, height, width]`."""
+        """Return the concatenated maps, `[samples, sum of channels, height, width]`."""
         first, *others = maps
         size = first.shape[-2:]
         return torch.cat([first, *(functional.interpolate(smaller, size, mode="bilinear") for smaller in others)], 1)
 
 
 def describe_maps(network: nn.Module) -> dict[str, Any]:
-    """Return the feature maps of a network under their name in `results.json`; nothing unless it classifies pixels."""
+    """Return the entry of a network's feature maps in `results.json`; empty unless the network classifies pixels."""
     if not isinstance(network, PixelClassifier):
         return {}
     return {"feature_maps": [feature_map._asdict() for feature_map in network.maps]}
@@ -94,7 +95,7 @@ def describe_maps(network: nn.Module) -> dict[str, Any]:
 
 @torch.no_grad()
 def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
-    """Find the modules that compute a network's feature maps: for every stride the last of the outermost ones.
+    """Find the modules that compute a network's feature maps, one for each stride.
 
     Args:
         network: A network that classifies photos; it is in evaluation mode.
@@ -104,7 +105,7 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
         The maps, the largest first.
 
     Raises:
-        UserError: There are fewer than two.
+        UserError: The network has fewer than two such maps.
     """
     channels_by_size: dict[int, dict[str, int]] = {}
     paths = {module: path for path, module in network.named_modules() if path}
@@ -118,8 +119,9 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
 
     maps = []
     for stride in STRIDES:
-        # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage. Small
-        # pictures have maps of one size for several strides.
+        # Modules are recorded in the order in which they end. Of those with maps of this size, the last of the
+        # outermost ones is a whole stage; inner ones may be parts of a stage. In small pictures, several strides have
+        # the same size, which only the first of them takes.
         if layers := channels_by_size.pop(-(-side // stride), None):
             path = min(reversed(layers), key=lambda path: path.count("."))
             maps.append(FeatureMap(path, stride, layers[path]))

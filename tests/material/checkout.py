@@ -1,4 +1,4 @@
-"""A copy of the checkout in which a shell runs commands, and a server for what these download."""
+"""A copy of the checkout in which a shell runs commands, and a local server of the files that they download."""
 
 import json
 import os
@@ -29,7 +29,7 @@ WEIGHTS = {
     "resnet18-f37072fd": "resnet18",
     "resnet50-11ad3fa6": "resnet50",
 }
-# The response of the dashboard's server to every request.
+# The response of the local server to every request of the dashboard's client, wandb.
 ANSWER = {
     "viewer": {"id": "1", "username": "someone", "entity": "someone", "flags": "{}", "teams": {"edges": []}},
     "upsertSweep": {
@@ -40,7 +40,7 @@ ANSWER = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `folder/HOST/PATH`, and answers the dashboard."""
+    """Serves `folder/HOST/PATH`, and answers the dashboard's client."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
@@ -50,7 +50,7 @@ class Server(ThreadingHTTPServer):
 class Handler(SimpleHTTPRequestHandler):
     def do_POST(self) -> None:
         if self.path != "/graphql":
-            # The dashboard asks whether its server takes telemetry, too.
+            # The dashboard's client also asks whether its server accepts telemetry.
             self.send_error(404)
             return
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -67,7 +67,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve(folder: Path) -> Iterator[Server]:
-    """Serve what the commands download, in the layout of its origin: dark cats, light dogs, networks untrained."""
+    """Serve the files that commands download, at their original paths: dark cats, light dogs and untrained networks."""
     publish_cats_and_dogs(folder / "storage.googleapis.com/mledu-datasets")
     publish_networks(folder / "download.pytorch.org/models")
     with Server(folder) as server:
@@ -81,8 +81,8 @@ def serve(folder: Path) -> Iterator[Server]:
 
 
 def publish_networks(folder: Path) -> None:
-    """Write networks without training whose features tell dark from light: they are scaled by photos of both."""
-    # Whoever collects the tests needs no torch for this.
+    """Write untrained networks. Batch norms with the statistics of dark and light photos let features differ."""
+    # Imported here, because the collection of tests must not import torch.
     import torch
     from torchvision.models import get_model
 
@@ -102,7 +102,7 @@ def publish_networks(folder: Path) -> None:
 def write_photo(path: Path, light: bool, generator: np.random.Generator) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     colour = generator.integers(50 + 140 * light, 54 + 140 * light, 3)
-    # No two photos are equal by their bytes.
+    # The comment makes the bytes of every photo unique.
     Image.new("RGB", (36, 40), tuple(colour.tolist())).save(path, comment=str(path))
 
 
@@ -118,7 +118,7 @@ def publish_cats_and_dogs(folder: Path) -> None:
 
 
 def copy_checkout(folder: Path) -> None:
-    """Copy what a clone would hold, from the working tree."""
+    """Copy the files of the working tree that git does not ignore."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     for name in filter(None, names):
@@ -128,18 +128,18 @@ def copy_checkout(folder: Path) -> None:
 
 
 class Shell:
-    """One shell session in a folder; its `.venv`, once entered, is this process's environment.
+    """One shell session in a folder.
 
     Args:
         folder: The folder.
-        environment: What differs from this process's environment variables.
+        environment: Environment variables that are added to those of this process, or replace them.
         output: File that takes what the commands print.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], output: Path) -> None:
         self.output = output
-        ended, self._end = os.pipe()
-        self._codes = os.fdopen(ended)
+        read_end, self._write_end = os.pipe()
+        self._exit_codes = os.fdopen(read_end)
         with output.open("w") as stream:
             self._shell = subprocess.Popen(
                 ["bash", "--noprofile", "--norc"],
@@ -149,28 +149,28 @@ class Shell:
                 stdout=stream,
                 stderr=stream,
                 text=True,
-                pass_fds=[self._end],
+                pass_fds=[self._write_end],
             )
 
     def run(self, command: str) -> tuple[int, str]:
-        """Run one line, and give its exit code and what it printed."""
+        """Run one line, and return its exit code and output."""
         before = self.output.stat().st_size
         assert self._shell.stdin is not None
-        self._shell.stdin.write(f"{command}\necho $? >&{self._end}\n")
+        self._shell.stdin.write(f"{command}\necho $? >&{self._write_end}\n")
         self._shell.stdin.flush()
-        code = int(self._codes.readline())
+        code = int(self._exit_codes.readline())
         return code, self.output.read_bytes()[before:].decode()
 
     def close(self) -> None:
         """End the session."""
         self._shell.communicate()
-        self._codes.close()
-        os.close(self._end)
+        self._exit_codes.close()
+        os.close(self._write_end)
 
 
 @contextmanager
 def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterator[Shell]:
-    """Open a shell in a copy of the checkout whose set-up is behind it, with a `python` that imports nothing again."""
+    """Open a shell in a copy of the checkout that is already set up; its `python` forks a process with all imports."""
     copy_checkout(folder)
     with tempfile.TemporaryDirectory() as short:
         socket, client = Path(short) / "socket", Path(short) / "client.py"
@@ -203,7 +203,7 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
         try:
             yield shell
         finally:
-            # With all commands that are still in the background.
+            # The group includes the commands that still run in the background.
             os.killpg(python.pid, signal.SIGKILL)
             python.communicate()
             shell.close()

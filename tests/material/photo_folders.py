@@ -1,4 +1,4 @@
-"""Folders of files that sources of photos list, and the line in which sources refuse what they cannot list."""
+"""Folders of files that sources of photos list, and the error messages of sources that cannot list them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from headstart.output.errors import UserError
 
 
 def lay_out(root: Path, *names: str) -> str:
-    """Write empty files, which are no photos: nothing may be decoded while they are listed; return the folder."""
+    """Write empty files and return the folder. A source that decodes them while it lists them fails."""
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
@@ -17,7 +17,7 @@ def lay_out(root: Path, *names: str) -> str:
 
 
 def refusal(*actions: Callable[[], object], start: str = "") -> str:
-    """Return the line with which actions are refused, the same for all of them, which begins in this way."""
+    """Check that all actions raise the same UserError, of one line that begins with `start`; return its message."""
     messages = set()
     for action in actions:
         with pytest.raises(UserError) as caught:

@@ -98,7 +98,7 @@ def test_after_ctrl_c_the_same_command_follows(url: str, site: Site, document: s
                 site.work()
             out, error = process.communicate(timeout=60)
         if is_cut:
-            hint = f"To see it later: `headstart submissions --url={url}`\nerror: interrupted\n"
+            hint = f"To see its score later: `headstart submissions --url={url}`\nerror: interrupted\n"
             assert (process.returncode, error.endswith(hint)) == (130, True)
     assert (process.returncode, SCORED in out, error) == (0, True, "")
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_submitted_or_asked_is_one_line(
     assert error(url) == f"url: {url} answers: submission: the organisers have closed submissions"
     for token in ("", "é", "a\nb"):
         monkeypatch.setenv("HEADSTART_TOKEN", token)
-        assert error(url).startswith("token: is missing or not a portal's; set HEADSTART_TOKEN")
+        assert error(url).startswith("token: it is missing or has impossible characters; set HEADSTART_TOKEN")
 
 
 def test_other_servers_get_no_token(

@@ -1,4 +1,4 @@
-"""The process that scores, and pages: what they do when the database or the submission fails them; what is watched."""
+"""The worker and the pages when the database or a scoring fails, and the warnings of the health page."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -23,11 +23,11 @@ from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
 from headstart.tests.portal.conftest import OpenSite
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the waits for a locked database."""
     monkeypatch.setattr(database_module, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.02)
@@ -35,20 +35,20 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def working(database: Database, scorer: Callable[[Job], Outcome], **more: Any) -> Iterator[None]:
-    worker = Worker(database, scorer, **{"max_seconds": PATIENCE, **more})
+def run_worker(database: Database, scorer: Callable[[Job], Outcome], **options: Any) -> Iterator[None]:
+    worker = Worker(database, scorer, **{"max_seconds": TIMEOUT_SECONDS, **options})
     thread = Thread(target=worker.run)
     thread.start()
     try:
         yield
     finally:
         worker.stopping.set()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT_SECONDS)
         assert not thread.is_alive()
 
 
 def wait_for(database: Database, state: str) -> SubmissionRow:
-    end = monotonic() + PATIENCE
+    end = monotonic() + TIMEOUT_SECONDS
     while monotonic() < end:
         with database.reading() as session:
             row = session.scalars(select(SubmissionRow)).one()
@@ -61,7 +61,7 @@ def wait_for(database: Database, state: str) -> SubmissionRow:
 def test_a_score_is_kept_while_sqlite_is_locked(site: Site) -> None:
     site.submit(blue("owl", "lark"))
     scored, calls = Event(), []
-    # The worker's thread acquires the lock, and this one releases it.
+    # The worker's thread locks the database, and the test's thread unlocks it: `check_same_thread` is off.
     file = site.settings.folder / "portal.sqlite3"
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
 
@@ -71,15 +71,15 @@ def test_a_score_is_kept_while_sqlite_is_locked(site: Site) -> None:
         scored.set()
         return stub_score(job)
 
-    with closing(other), working(site.database, score):
-        assert scored.wait(PATIENCE)
+    with closing(other), run_worker(site.database, score):
+        assert scored.wait(TIMEOUT_SECONDS)
         sleep(0.5)
         other.execute("COMMIT")
         row = wait_for(site.database, "scored")
     assert row.attempt == len(calls) == 1
 
 
-def test_a_score_is_kept_and_pages_come_back_when_postgresql_was_away(open_site: OpenSite, postgresql: Server) -> None:
+def test_a_score_is_kept_and_pages_recover_after_postgresql_was_down(open_site: OpenSite, postgresql: Server) -> None:
     site, scored, calls = open_site(database=postgresql.make_database()), Event(), []
     site.submit(blue("owl", "lark"))
 
@@ -89,8 +89,8 @@ def test_a_score_is_kept_and_pages_come_back_when_postgresql_was_away(open_site:
         scored.set()
         return stub_score(job)
 
-    with working(site.database, score):
-        assert scored.wait(PATIENCE)
+    with run_worker(site.database, score):
+        assert scored.wait(TIMEOUT_SECONDS)
         try:
             health = site.client.get("/health")
             answers = [health, site.client.get("/leaderboard"), site.submit(blue("owl", "wren"))]
@@ -105,16 +105,17 @@ def test_a_score_is_kept_and_pages_come_back_when_postgresql_was_away(open_site:
     assert site.submit(blue("owl", "wren")).status_code == 201
 
 
-def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> None:
+def test_a_full_database_refuses_submissions_and_loses_none(site: Site) -> None:
     large = blue("owl", "lark").ljust(100_000)
     assert site.submit(blue("owl", "lark")).status_code == 201
 
     def limit(connection: Any, _: object, *more: object) -> None:
-        connection.execute("PRAGMA max_page_count = 1")  # as many as there are
+        connection.execute("PRAGMA max_page_count = 1")  # SQLite raises it to the current count
 
     event.listen(site.database.engine, "checkout", limit)
     answer = site.submit(large)
-    assert (answer.status_code, str(site.settings.folder) in answer.text) == (503, False)
+    assert answer.status_code == 503
+    assert str(site.settings.folder) not in answer.text
     event.remove(site.database.engine, "checkout", limit)
     site.database.close()
     assert site.submit(large).status_code == 201
@@ -128,7 +129,7 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
         raise RuntimeError(f"no {tmp_path}/weights.pth")
 
     site.submit(blue("owl", "lark"))
-    with working(site.database, score):
+    with run_worker(site.database, score):
         wait_for(site.database, "failed")
     site.log_in()
     pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log")]
@@ -138,37 +139,39 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
     site.admin("submissions", "list")
     assert "weights.pth" in capsys.readouterr().out
     site.admin("submissions", "rescore", "failed")
-    with working(site.database, stub_score):
+    with run_worker(site.database, stub_score):
         row = wait_for(site.database, "scored")
     assert (row.note, row.error) == ("", "")
 
 
-def test_a_scoring_that_never_ends_or_is_removed_ends_the_process(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_ends_if_a_scoring_takes_too_long_or_its_submission_is_removed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun, ended = Event(), Event()
 
     def hang(job: Job) -> Outcome:
         begun.set()
-        assert ended.wait(PATIENCE)
+        assert ended.wait(TIMEOUT_SECONDS)
         return stub_score(job)
 
     site.submit(blue("owl", "lark"))
-    with working(site.database, hang, max_seconds=0.2, end=ended.set):
+    with run_worker(site.database, hang, max_seconds=0.2, end=ended.set):
         row = wait_for(site.database, "failed")
     assert "took longer" in row.error
-    # The result comes too late.
+    # The score that `hang` returns after the timeout is ignored.
     assert wait_for(site.database, "failed").score is None
 
     monkeypatch.setattr(worker_module, "LEASE", timedelta(seconds=0.3))
     begun.clear()
     ended.clear()
     site.admin("submissions", "rescore", "failed")
-    with working(site.database, hang, end=ended.set):
-        assert begun.wait(PATIENCE)
+    with run_worker(site.database, hang, end=ended.set):
+        assert begun.wait(TIMEOUT_SECONDS)
         site.admin("teams", "remove", "Owls")
     assert site.database.reading().scalars(select(SubmissionRow)).all() == []
 
 
-def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_organisers_are_warned_in_health_and_metrics(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     from headstart.portal.web import api
 
     monkeypatch.setattr(api, "LOW", 0)

@@ -1,4 +1,4 @@
-"""Whatever methods are called, the files can be read: as CSV, Markdown and LaTeX, with the numbers of the JSON."""
+"""The leaderboard as CSV can be read whatever the names of methods, and has the numbers of the JSON."""
 
 import csv
 import json
@@ -42,13 +42,13 @@ def test_csv_has_every_method_of_every_setting_and_no_formula(folder: Path) -> N
     document = json.loads((folder / "leaderboard.json").read_text())
     with (folder / "leaderboard.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    methods = [(setting, each) for setting in document["settings"] for each in setting["methods"]]
+    methods = [(setting, method) for setting in document["settings"] for method in setting["methods"]]
     assert len(rows) == len(methods) == 2 * len(NAMES)
-    for row, (setting, each) in zip(rows, methods, strict=True):
-        assert row["method"].removeprefix("'") == each["name"]
+    for row, (setting, method) in zip(rows, methods, strict=True):
+        assert row["method"].removeprefix("'") == method["name"]
         assert row["backbone"] == "'=net"
         assert int(row["batch_size"]) == setting["batch_size"]
-        assert float(row["restricted_mean"]) == each["restricted_mean"]
-        assert (row["p_value_holm"] or None) == (None if each["p_value_holm"] is None else str(each["p_value_holm"]))
-        assert [float(row[f"rank_interval_{end}"]) for end in ("low", "high")] == each["rank_interval"]
+        assert float(row["restricted_mean"]) == method["restricted_mean"]
+        assert row["p_value_holm"] == ("" if method["p_value_holm"] is None else str(method["p_value_holm"]))
+        assert [float(row[f"rank_interval_{end}"]) for end in ("low", "high")] == method["rank_interval"]
     assert not any(re.match(r"[=+@\t\r]|-(?![\d.])", cell) for row in rows for cell in row.values())

@@ -132,7 +132,7 @@ def test_figures_of_another_version_are_named(
     (tmp_path / "holes.csv").write_text("source,target,performance\na,x,0.1\nb,x,0.2\na,y,0.1\nb,y,0.2")
     run("holes", tmp_path / "out", f"--file={tmp_path}")
     printed = " ".join(capsys.readouterr().out.split())
-    assert "is another version of holes.csv than the register knows (SHA-256 " in printed
+    assert "is not the version of holes.csv in the register (its SHA-256 is " in printed
     for figure, value in (("sources", 2), ("targets", 2), ("cells", 4)):
         assert f"WARNING: {figure} is {value} here and {register['holes'].expected[figure]} in the register." in printed
 
@@ -144,7 +144,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     Path("call.py").write_text("accuracies = f()")
     for name, options, expected in (
         ("cods", [], "name: 'cods' is no published table; there are code, holes, and all"),
-        ("code", ["--file=nowhere.csv"], "file: 'nowhere.csv' is no copy of the table; give a folder with code.csv"),
+        ("code", ["--file=nowhere.csv"], "file: 'nowhere.csv' is not a copy of the table; give a folder with code.csv"),
         ("code", ["--file=."], "file: '.' has no code.csv; copy it there, or leave the option out to download it"),
         ("all", ["--file=nowhere.csv"], "file: nowhere.csv given; for all tables give a folder"),
         ("code", ["--file=other.py"], "file: 'other.py' assigns no 'accuracies'"),

@@ -74,7 +74,7 @@ def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none()
     assert result["near"].interval is None
     alone = compare_sources(COMPARED, {"near": scores["near"]})["near"]["ncti"]
     assert alone.value is None
-    assert "there is one alone" in alone.reason
+    assert "there is only one" in alone.reason
 
 
 def test_an_interval_holds_the_spread_over_starts_and_one_start_or_no_parts_have_none() -> None:
@@ -90,7 +90,7 @@ def test_an_interval_holds_the_spread_over_starts_and_one_start_or_no_parts_have
 
     one, no_parts = score_by_fits(1, divide(LABELS, 5, 0)), score_by_fits(8, np.full(60, -1))
     assert (len(one.starts), one.interval, no_parts.interval, no_parts.uncertain) == (1, None, None, "")
-    assert "one random start" in one.uncertain
+    assert "a single random start" in one.uncertain
     assert [result.shown for result in (one, no_parts)] == [f"{result.value:.4g}" for result in (one, no_parts)]
     compared = compare_sources(COMPARED, score(np.full(60, -1)))
     assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())

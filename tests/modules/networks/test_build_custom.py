@@ -35,8 +35,8 @@ def fail():
 
 
 @pytest.fixture
-def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Write a package `zoo` with a module `zoo.birds` that leaves a trace when it is imported."""
+def import_marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Write a package `zoo` with a module `zoo.birds`; return the file that this module creates when it is imported."""
     (tmp_path / "zoo").mkdir()
     (tmp_path / "zoo" / "__init__.py").touch()
     (tmp_path / "zoo" / "birds.py").write_text(CODE)
@@ -59,11 +59,11 @@ def refused(path: object, allowed: list[str], weights: str | None = None, **para
     return message
 
 
-def test_allowed_module(zoo: Path) -> None:
+def test_allowed_module(import_marker: Path) -> None:
     allowed = ["other", "zoo"]
     build("zoo.birds.build", ["zoo.birds"])
     network = build("zoo.birds.build", allowed, width=5)
-    assert zoo.exists()
+    assert import_marker.exists()
     assert isinstance(network, nn.Sequential)
     assert [(name, tuple(value.shape), value.dtype) for name, value in network.named_parameters()] == [
         ("0.weight", (5, 2), torch.float32),
@@ -78,15 +78,15 @@ def test_allowed_module(zoo: Path) -> None:
     assert weights_digest(network) == weights_digest(again) != weights_digest(other)
 
 
-def test_nothing_is_imported_from_another_module(zoo: Path) -> None:
+def test_nothing_is_imported_from_another_module(import_marker: Path) -> None:
     for allowed in ([], [""], ["zoology"], ["zoo.birds.build"], ["zoo.bird"]):
         assert "custom code of the module 'zoo.birds' is not allowed" in refused("zoo.birds.build", allowed)
-    assert not zoo.exists()
+    assert not import_marker.exists()
     assert "zoo" not in sys.modules
     assert "'zoology' is not allowed" in refused("zoology.build", ["zoo"])
 
 
-def test_code_that_gives_no_network(zoo: Path) -> None:
+def test_code_that_gives_no_network(import_marker: Path) -> None:
     reasons = {
         "zoo.fish.build": "ModuleNotFoundError: No module named 'zoo.fish'",
         "zoo.birds.fly": "AttributeError: module 'zoo.birds' has no attribute 'fly'",
@@ -99,12 +99,12 @@ def test_code_that_gives_no_network(zoo: Path) -> None:
         assert reason in refused(path, ["zoo"])
 
 
-def test_weights_are_a_file_or_random(zoo: Path, tmp_path: Path) -> None:
+def test_weights_are_a_file_or_random(import_marker: Path, tmp_path: Path) -> None:
     network = nn.Sequential(nn.Linear(2, 3))
     torch.save(network.state_dict(), tmp_path / "w.pth")
     loaded = build("zoo.birds.build", ["zoo"], str(tmp_path / "w.pth"))
     assert weights_digest(loaded) == weights_digest(network)
-    # The number of classes of a custom network is its own matter.
+    # Unlike for a library's network, the file does not set the number of classes of a custom network.
     message = refused("zoo.birds.build", ["zoo"], str(tmp_path / "w.pth"), width=5)
     assert "size mismatch for 0.weight" in message
     assert "weights: 'DEFAULT', but a custom source takes a .safetensors or .pth or .pt file, or null" in refused(

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save
 
 from headstart.modules.networks.backbone import build_backbone
-from headstart.modules.networks.backbone_spec import BackboneSpec, plain_weights
+from headstart.modules.networks.backbone_spec import BackboneSpec, without_digest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WeightsAddress
 from headstart.modules.networks.weights import fetch_weights
@@ -96,9 +96,9 @@ def test_two_that_need_a_file_at_the_same_time_download_it_once(server: FileServ
 def test_an_address_needs_a_digest_that_readers_do_not_see() -> None:
     for ending in ("", "#sha256=12", f"#sha256={64 * 'G'}", f"#md5={32 * '0'}"):
         message = refusal(partial(choose(f"https://example.org/model.safetensors{ending}").network, 0))
-        assert "is no address of a .safetensors or .pth or .pt file with its SHA-256" in message
-    assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
-    assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
+        assert "is not the address of a .safetensors or .pth or .pt file with its SHA-256" in message
+    assert without_digest("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
+    assert without_digest("IMAGENET1K_V1") == "IMAGENET1K_V1"
 
 
 def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
