@@ -1,4 +1,4 @@
-"""Definitions of the charts, which the page and the figures fill with the data of every setting."""
+"""Vega-Lite specifications of the charts; the page and the figures fill them with the data of each setting."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,12 +7,14 @@ import altair as alt
 
 from headstart.output.figures import LINE_STYLES
 
-# Height of a chart, height of a row and width of a line, in pixels.
-HEIGHT, ROW, WIDTH = 280, 22, 2.0
-# Only the first lines have bands, the baseline and the best other method: more bands would hide each other.
-MOST_BANDS, BAND_OPACITY = 2, 0.14
+# In pixels.
+CHART_HEIGHT, ROW_HEIGHT, LINE_WIDTH = 280, 22, 2.0
+# Only the first two lines, the baseline and the best other method, have interval bands: more would overlap.
+MAX_BANDS, BAND_OPACITY = 2, 0.14
 FONT = 12
-# `labelOverlap` leaves out labels of an axis that would touch each other.
+# A Vega expression: whether the method of a row is shown.
+IS_SHOWN = "indexof(shown, datum.method) >= 0"
+# `labelOverlap` hides labels of an axis where they would overlap.
 CONFIG = {
     "background": None,
     "font": "system-ui, sans-serif",
@@ -29,7 +31,7 @@ CONFIG = {
 
 
 class Palette(NamedTuple):
-    """The colours of a page: variables of its style, for light and dark.
+    """The colours of the charts; on the page, CSS variables that differ in light and dark mode.
 
     Attributes:
         lines: Colours of the lines, in the order of `LINE_STYLES`.
@@ -45,7 +47,7 @@ class MethodStyle(NamedTuple):
 
     Attributes:
         colour: Index of its colour in `LINE_STYLES`.
-        dashes: Pixels on and off; none for a solid line.
+        dashes: Lengths of dashes and gaps, in pixels; empty for a solid line.
     """
 
     colour: int
@@ -54,50 +56,49 @@ class MethodStyle(NamedTuple):
 
 def method_styles(count: int) -> list[MethodStyle]:
     """Return different styles for up to 36 methods: styles with the same colour have different dashes."""
-    styles = len(LINE_STYLES)
-    return [
-        MethodStyle(i % styles, [WIDTH * dash for dash in LINE_STYLES[(i + i // styles) % styles].dashes])
-        for i in range(count)
-    ]
+    colours = len(LINE_STYLES)
+    # Each time that the colours repeat, the dashes are shifted by one.
+    dashes = [LINE_STYLES[(i + i // colours) % colours].dashes for i in range(count)]
+    return [MethodStyle(i % colours, [LINE_WIDTH * length for length in each]) for i, each in enumerate(dashes)]
 
 
 def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, dict[str, Any]]:
     """Return the Vega-Lite specifications of all charts of a page.
 
-    The data of a chart is the named data set of its name. The parameters are `labels`, the names of the methods, and
-    `shown`, the indices of the methods to show.
+    Each chart reads the named data set that is called like the chart. The Vega parameters are `labels`, the names of
+    the methods, and `shown`, the indices of the methods to show.
 
     Args:
         count: Number of methods.
         palette: The colours.
-        has_legend: Whether every chart has a legend of its lines; the page has one legend for all charts.
+        has_legend: Whether each chart has its own legend. The page has one legend for all charts instead.
 
     Returns:
         The charts, by name: `learning_curves`, `reached`, `improvement` and `aggregate`.
     """
-    lines = _lines(method_styles(count), palette, has_legend)
-    colour = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
+    lines = _line_encodings(method_styles(count), palette, has_legend)
+    colour = alt.condition(IS_SHOWN, lines["color"].copy().legend(None), alt.value(palette.pale))
     # Titles are split into lines that fit on a phone.
-    to_all = ["Samples to criterion,", "1 being the mean of all methods"]
+    samples_title = ["Samples to criterion,", "1 being the mean of all methods"]
     charts = {
         "learning_curves": _learning_curves(lines, palette),
         "reached": _reached(lines),
         "improvement": _forest("improvement", ["Improvement over the baseline, %"], 0, palette, colour),
-        "aggregate": _forest("aggregate", to_all, 1, palette, colour),
+        "aggregate": _forest("aggregate", samples_title, 1, palette, colour),
     }
     return {name: chart.to_dict() for name, chart in charts.items()}
 
 
 def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
-    shown = _chart("learning_curves").transform_filter(_is_shown())
-    samples, colour = _samples(), lines["color"]
-    accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest"), zero=False))
+    shown = _chart("learning_curves").transform_filter(IS_SHOWN)
+    samples, colour = _samples_axis(), lines["color"]
+    accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_domain("lowest", "highest"), zero=False))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
-        shown.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
+        shown.transform_filter(f"indexof(shown, datum.method) < {MAX_BANDS}")
         .mark_area(opacity=BAND_OPACITY)
-        .encode(x=samples, y="low:Q", y2="high:Q", color=colour, tooltip=_name()),
-        shown.mark_line(strokeWidth=WIDTH).encode(x=samples, y=accuracy, tooltip=_name(), **lines),
+        .encode(x=samples, y="low:Q", y2="high:Q", color=colour, tooltip=_name_tooltip()),
+        shown.mark_line(strokeWidth=LINE_WIDTH).encode(x=samples, y=accuracy, tooltip=_name_tooltip(), **lines),
         threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
         first=1,
         last=2,
@@ -108,10 +109,10 @@ def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
 
 
 def _reached(lines: dict[str, Any]) -> alt.LayerChart:
-    shown = _chart("reached").transform_filter(_is_shown())
+    shown = _chart("reached").transform_filter(IS_SHOWN)
     share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
-    steps = shown.mark_line(interpolate="step-after", strokeWidth=WIDTH)
-    return _layered(steps.encode(x=_samples(), y=share, tooltip=_name(), **lines), first=1, last=2)
+    steps = shown.mark_line(interpolate="step-after", strokeWidth=LINE_WIDTH)
+    return _layered(steps.encode(x=_samples_axis(), y=share, tooltip=_name_tooltip(), **lines), first=1, last=2)
 
 
 def _forest(
@@ -121,66 +122,64 @@ def _forest(
     palette: Palette,
     colour: Any,  # noqa: ANN401 - whatever Altair takes for a colour
 ) -> alt.LayerChart:
-    """Define a forest plot: an estimate with its interval for each method, and a line at a reference."""
-    numbers = _chart(name)
+    """Define a forest plot: an estimate with its interval for each method, and a line at the reference value."""
+    estimates = _chart(name)
     axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
     shared = {"y": alt.Y("method:O", title=None, sort=None, axis=axis), "color": colour}
-    tooltip = [_name(), alt.Tooltip("estimate:Q", format=".4~g")]
+    tooltip = [_name_tooltip(), alt.Tooltip("estimate:Q", format=".4~g")]
     return _layered(
         alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
-        numbers.mark_rule(strokeWidth=WIDTH).encode(
+        estimates.mark_rule(strokeWidth=LINE_WIDTH).encode(
             x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=tooltip, **shared
         ),
-        numbers.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=tooltip, **shared),
+        estimates.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=tooltip, **shared),
         names_width=220,
     )
 
 
 def _chart(name: str) -> alt.Chart:
-    """Return a chart, without a mark, of the named data set; its column `method` has the indices of the labels."""
+    """Return a chart without a mark. The column `method` of its named data set holds indices into `labels`."""
     return alt.Chart(alt.NamedData(name=name)).transform_calculate(name="labels[datum.method]")
 
 
 def _layered(*layers: alt.Chart, **parameters: Any) -> alt.LayerChart:
-    """Layer charts, with parameters and their values until the charts are filled."""
+    """Layer charts, with Vega parameters and the values that they have until the chart is filled."""
     named = [alt.param(name=name, value=value) for name, value in {"labels": [], "shown": [], **parameters}.items()]
-    return alt.LayerChart(layer=list(layers), width="container", height=HEIGHT).add_params(*named)
+    return alt.LayerChart(layer=list(layers), width="container", height=CHART_HEIGHT).add_params(*named)
 
 
-def _is_shown() -> str:
-    return "indexof(shown, datum.method) >= 0"
-
-
-def _name() -> alt.Tooltip:
+def _name_tooltip() -> alt.Tooltip:
     return alt.Tooltip("name:N", title="method")
 
 
-def _samples() -> alt.X:
-    scale = alt.Scale(type="log", domain=_between("first", "last"), nice=False)
+def _samples_axis() -> alt.X:
+    scale = alt.Scale(type="log", domain=_domain("first", "last"), nice=False)
     return alt.X("samples:Q", title="Samples seen", scale=scale)
 
 
-def _between(*parameters: str) -> list[Any]:
-    """Return the domain of an axis that stays the same when methods are shown or hidden."""
-    return [alt.ExprRef(name) for name in parameters]
+def _domain(lowest: str, highest: str) -> list[Any]:
+    """Return the domain of an axis between two Vega parameters, so that hiding methods does not change it."""
+    return [alt.ExprRef(lowest), alt.ExprRef(highest)]
 
 
-def _lines(styles: Sequence[MethodStyle], palette: Palette, has_legend: bool) -> dict[str, Any]:
+def _line_encodings(styles: Sequence[MethodStyle], palette: Palette, has_legend: bool) -> dict[str, Any]:
     """Return the colours and dashes of the methods' lines, as encodings of a chart."""
-    names = alt.Legend(
+    legend = alt.Legend(
         title=None,
         labelExpr="labels[datum.value]",
         values=alt.ExprRef("shown"),
         symbolType="stroke",
         symbolOpacity=1,
     )
-    legend = names if has_legend else None
-    colours, dashes = [palette.lines[style.colour] for style in styles], [style.dashes or [1, 0] for style in styles]
+    shown_legend = legend if has_legend else None
+    colours = [palette.lines[style.colour] for style in styles]
+    dashes = [style.dashes or [1, 0] for style in styles]
     return {
-        "color": alt.Color("method:N", scale=_scale(colours), legend=legend),
-        "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=legend),
+        "color": alt.Color("method:N", scale=_scale(colours), legend=shown_legend),
+        "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=shown_legend),
     }
 
 
 def _scale(values: list[Any]) -> alt.Scale:
+    """Return the scale that maps the index of each method to its value."""
     return alt.Scale(domain=list(range(len(values))), range=values)

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from headstart.output.figures import LINE_STYLES, ON_DARK, PALE, setting_in_words, titles
-from headstart.output.page.charts import CONFIG, HEIGHT, Palette, definitions, method_styles
+from headstart.output.page.charts import CHART_HEIGHT, CONFIG, Palette, definitions, method_styles
 from headstart.output.results_folder import FigureFormat
 from headstart.output.tables import Table
 from headstart.output.version import describe_version
@@ -44,7 +44,7 @@ class Series:
 
     data: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    height: int = HEIGHT
+    height: int = CHART_HEIGHT
 
 
 @dataclass(frozen=True)
