@@ -187,7 +187,7 @@ def _remarks_on_traces(run: ComparisonRun) -> list[str]:
 def _remarks_on_code(run: ComparisonRun) -> list[str]:
     """Return whose traces are not stored, and why."""
     remarks, imported = [], ", ".join(run.traces.imported)
-    for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True):
+    for name, is_own, doubts in zip(run.methods, run.has_user_code, run.doubts, strict=True):
         if is_own and imported and not doubts:
             doubts = [f"{imported} first ran while they were measured; import it at the top of a file"]
         if doubts:

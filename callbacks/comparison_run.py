@@ -1,4 +1,4 @@
-"""A run of a comparison: its folder, and the traces that the ledger has of it."""
+"""A run of a comparison: its folder, and its traces in the ledger."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,17 +30,16 @@ from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_reader import RunLedger
 
-# The digest of the stream's half of the keys, in the protocol of the results.
-STREAM = "stream_sha256"
+# Field of `protocol` in results.json: the digest of the stream's part of the keys.
+STREAM_DIGEST = "stream_sha256"
 
 
 class ComparisonRun(LedgerOptions):
     """Writes the files of a run to `trainer.default_root_dir` when it ends or is interrupted.
 
-    The ledger stores the traces; only missing traces are measured. Results of the same configuration are written again,
-    those of another configuration are not replaced.
-    Without a folder the run gets a new one under `runs`. Its name says what is compared, and has a digest of the
-    configuration.
+    The ledger stores the traces, and only missing traces are measured. Results of the same configuration are
+    overwritten. Results of another configuration are not. If no folder is given, the run gets a new folder under
+    `runs`. The folder's name says what is compared, and contains a digest of the configuration.
 
     Args:
         overwrite: Replace results of another configuration in the folder.
@@ -52,11 +51,12 @@ class ComparisonRun(LedgerOptions):
 
     Attributes:
         document: Content of results.json, empty until it is written.
-        callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
+        callbacks: Descriptions of the user's own callbacks, by class.
         keys: The key of each method.
-        doubts: Why the code of each method is not known, so that its traces are not stored.
-        own_trainer: Builds the trainer of a LightningModule, with some callbacks besides the user's.
-        training: Options of that trainer that decide what a module learns.
+        has_user_code: Whether code of the user can change the traces of each method.
+        doubts: Reasons why the code of each method is not fully known. If there are any, its traces are not stored.
+        own_trainer: Builds the trainer of a LightningModule with additional callbacks.
+        training: Options of that trainer that can change what a module learns.
     """
 
     own_trainer: Callable[[Sequence[Callback]], Trainer]
@@ -77,23 +77,23 @@ class ComparisonRun(LedgerOptions):
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.described: list[dict[str, Any]] = []
         self.code: list[dict[str, str]] = []
-        self.own: list[bool] = []
+        self.has_user_code: list[bool] = []
         self.doubts: list[list[str]] = []
         self.training: dict[str, Any] = {}
 
     @property
     def identity(self) -> str:
-        """A digest of everything that decides the files, known once the ledger is open."""
-        decided = {
+        """A digest of everything that determines the files; it is known once the ledger is open."""
+        parts = {
             "options": result_options(self.folder.config),
             "traces": [[key.stream, key.method, key.ordering] for keys in self.traces.keys for key in keys],
             "accuracy_at": self.accuracy_at,
         }
-        return digest_of(decided)
+        return digest_of(parts)
 
     @property
     def is_repeated(self) -> bool:
-        """Return whether a run of the very same configuration, loggers included, has written complete results."""
+        """Return whether the folder has complete results of exactly this configuration, including its loggers."""
         is_same = self.before.get("complete", False) and self.saved_config == self.folder.config
         return bool(is_same) and not (self.overwrite or self.recompute or self.traces.missing.any())
 
@@ -130,25 +130,26 @@ class ComparisonRun(LedgerOptions):
         Args:
             comparison: The methods, as the configuration gave them.
             max_samples: The sample limit.
-            callbacks: The callbacks of the user's own, which may change every trace, with their options.
-            described: Their descriptions by class.
+            callbacks: The user's own callbacks, which may change every trace, with their options.
+            described: Descriptions of these callbacks, by class.
         """
         model = load_yaml(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.methods, self.loaded = comparison.names, user_modules().keys()
 
-        # As soon as there is a LightningModule, callbacks of the user's own act on LightningModules alone.
-        self.callbacks = {} if comparison.own else dict(described)
+        # If any method is a LightningModule, the user's own callbacks act on LightningModules only.
+        self.callbacks = {} if comparison.lightning_modules else dict(described)
         doubts = [doubt for each in callbacks for doubt in doubts_about(*each)]
         training = {**self.training, **({"own_callbacks": dict(described)} if described else {})}
         for name, method in zip(self.methods, comparison, strict=True):
-            is_module, arguments = name in comparison.own, options[name]
-            is_acted_on = is_module or not comparison.own
-            trained = {"trainer": training} if is_module and training else {}
-            self.described.append({**describe_method(method, arguments, max_samples), **trained})
+            is_module, arguments = name in comparison.lightning_modules, options[name]
+            has_callbacks = bool(callbacks) and (is_module or not comparison.lightning_modules)
+            trainer = {"trainer": training} if is_module and training else {}
+            self.described.append({**describe_method(method, arguments, max_samples), **trainer})
             self.code.append(code_of(method, arguments))
-            self.own.append(has_user_code(method, arguments) or (bool(callbacks) and is_acted_on))
-            self.doubts.append([*dict.fromkeys(doubts_about(method, arguments) + doubts * is_acted_on)])
+            self.has_user_code.append(has_user_code(method, arguments) or has_callbacks)
+            all_doubts = doubts_about(method, arguments) + (doubts if has_callbacks else [])
+            self.doubts.append([*dict.fromkeys(all_doubts)])
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -162,39 +163,40 @@ class ComparisonRun(LedgerOptions):
             The traces.
 
         Raises:
-            UserError: The folder holds results of another origin, another process writes to it, or the ledger cannot be
-                used.
+            UserError: The folder holds results of another code, data set or package, another process writes to it, or
+                the ledger cannot be used.
         """
         self.stream, self.comparison = stream, comparison
         self.all_correct = self._weigh_classes()
-        criterion, stream_half, evaluated = self.criterion, self._describe_stream(), None
+        criterion, stream_half, eager_stream = self.criterion, self._describe_stream(), None
         self.keys = self._build_keys(stream_half)
         if criterion.is_lazy:
             comparison.chooser = criterion
-            # Traces with every evaluation serve lazy evaluation, too, whose own traces depend on the criterion.
-            evaluated = None if self.recompute else self.keys[0].trace(0).stream
+            # Lazy traces depend on the criterion. Traces with every evaluation can be used instead.
+            eager_stream = None if self.recompute else self.keys[0].trace(0).stream
             lazy = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
             self.keys = self._build_keys({**stream_half, "lazy": lazy})
 
         if self.before and not self.overwrite:
             self._require_same()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
-            self.traces = self._find_traces(ledger, evaluated)
+            self.traces = self._find_traces(ledger, eager_stream)
             criterion.follow(self.traces, self.methods, len(stream.validation_labels))
             yield self.traces
 
     def _require_same(self) -> None:
-        """Raise an error if the folder has results of other keys, such as of other code, photos or packages."""
+        """Raise an error if the folder has results with other keys, such as those of other code, photos or packages."""
         halves = [key.describe() for key in self.keys]
         stream = halves[0]["stream"]
-        undecisive = {*self.stream.describe(), STREAM} - {*stream}
+        # Fields of `protocol` that are not part of a key.
+        not_in_key = {*self.stream.describe(), STREAM_DIGEST} - {*stream}
         now = {**stream, **{name: each["method"] for name, each in zip(self.methods, halves, strict=True)}}
-        before = {name: value for name, value in self.before["protocol"].items() if name not in undecisive}
+        before = {name: value for name, value in self.before["protocol"].items() if name not in not_in_key}
         before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
         self.folder.require_same(before, now)
 
     def _weigh_classes(self) -> int:
-        """Return the count where all predictions are correct."""
+        """Set the weights of the classes, and return the weighted count if all predictions are correct."""
         sizes = self.stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, self.criterion.measure)
         self.largest_class = int((weights * sizes).max())
@@ -207,7 +209,7 @@ class ComparisonRun(LedgerOptions):
         kind, options = type(self.stream), load_yaml(self.folder.config)["data"]
         custom_stream = describe_subclass(kind, options)
         if custom_stream:
-            self.own, doubts = [True] * len(self.own), doubts_about(kind, options)
+            self.has_user_code, doubts = [True] * len(self.methods), doubts_about(kind, options)
             self.doubts = [[*dict.fromkeys([*each, *doubts])] for each in self.doubts]
         return {
             **self.stream.decisive(),
@@ -222,7 +224,8 @@ class ComparisonRun(LedgerOptions):
         device = self.stream.device.type
         return [RunKey(stream_half, *each, device) for each in zip(self.described, self.code, strict=True)]
 
-    def _find_traces(self, ledger: RunLedger, evaluated: str | None) -> Traces:
+    def _find_traces(self, ledger: RunLedger, eager_stream: str | None) -> Traces:
+        """Record what the keys stand for in the ledger, and look up the traces."""
         stream = self.stream
         grid = self.criterion.grid(stream.max_samples, stream.batch_size, self.all_correct)
         if not len(grid.samples_seen):
@@ -235,16 +238,16 @@ class ComparisonRun(LedgerOptions):
         for name, key in zip(self.methods, self.keys, strict=True):
             ledger.record(key.describe()["method"], description={"name": name})
 
-        names = [key.trace(0) for key in self.keys]
+        digests = [key.trace(0) for key in self.keys]
         return Traces(
             ledger,
-            names[0].stream,
-            [name.method for name in names],
+            digests[0].stream,
+            [each.method for each in digests],
             stream.orderings,
             grid,
             recompute=self.recompute,
             loaded=self.loaded,
-            evaluated=evaluated,
-            own={name.method for name, is_own in zip(names, self.own, strict=True) if is_own},
-            unstored={name.method for name, doubts in zip(names, self.doubts, strict=True) if doubts},
+            eager_stream=eager_stream,
+            own={each.method for each, is_own in zip(digests, self.has_user_code, strict=True) if is_own},
+            unstored={each.method for each, doubts in zip(digests, self.doubts, strict=True) if doubts},
         )

@@ -64,7 +64,7 @@ def train_module(
     set_float32_arithmetic()
     memory = explain_memory_errors(f"data.batch_size: a batch of {name}", "lower data.batch_size")
     with prefix_method_errors(name), memory, generators_of(start).in_use(), _restored_dtype():
-        module = comparison.own[name].build(start)
+        module = comparison.lightning_modules[name].build(start)
         if not is_overridden("validation_step", module):
             module.validation_step = MethodType(_no_step, module)  # type: ignore[method-assign]
         continue_timers(timers)

@@ -55,8 +55,8 @@ class Traces:
         orderings: Numbers of the orderings.
         grid: The evaluations.
         recompute: Measure all traces, stored ones, too.
-        evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
-            for those with random numbers that were drawn for several orderings at once.
+        eager_stream: For lazy evaluation, the digest of the same stream with every evaluation. Its finished traces are
+            used as well, except those with random numbers that were drawn for several orderings at once.
         own: Digests of methods of the user's own: they are stored no more once they import another own module.
         unstored: Digests of methods whose code is not known: their traces are neither read nor stored.
         loaded: Names of the own modules that the digests contain.
@@ -70,7 +70,7 @@ class Traces:
         orderings: Sequence[int],
         grid: Grid,
         recompute: bool = False,
-        evaluated: str | None = None,
+        eager_stream: str | None = None,
         own: Collection[str] = (),
         unstored: Collection[str] = (),
         loaded: Collection[str] = (),
@@ -78,7 +78,7 @@ class Traces:
         self.ledger, self.grid = ledger, grid
         self._own, self._unstored, self._loaded = set(own), set(unstored), set(loaded)
         self.imported: list[str] = []
-        self._evaluated = evaluated
+        self._eager_stream = eager_stream
         self.keys = [[TraceKey(stream, method, ordering) for ordering in orderings] for method in methods]
 
         shape = len(methods), len(orderings)
@@ -125,7 +125,7 @@ class Traces:
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
         indices = [(m, k) for m, k in np.argwhere(~self.measured).tolist() if self._is_stored(self.keys[m][k])]
-        traces = self.ledger.read({self.keys[m][k] for m, k in indices}) | self._read_evaluated(indices)
+        traces = self.ledger.read({self.keys[m][k] for m, k in indices}) | self._read_eager(indices)
         for m, k in indices:
             trace = traces.get(self.keys[m][k])
             if trace is None:
@@ -137,11 +137,11 @@ class Traces:
             self.drew[m, k] = trace.drew
             self._unfinished[m, k] = False
 
-    def _read_evaluated(self, indices: Sequence[tuple[int, int]]) -> dict[TraceKey, Trace]:
+    def _read_eager(self, indices: Sequence[tuple[int, int]]) -> dict[TraceKey, Trace]:
         """Read finished traces with every evaluation, by their keys in this comparison."""
-        if self._evaluated is None:
+        if self._eager_stream is None:
             return {}
-        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices}
+        keys = {replace(self.keys[m][k], stream=self._eager_stream): self.keys[m][k] for m, k in indices}
         traces = self.ledger.read(keys)
         return {keys[key]: trace for key, trace in traces.items() if not trace.drew and self._serves(trace)}
 

@@ -1,4 +1,4 @@
-"""Running a command by its name: the options of its function come from the command line."""
+"""Run a command by its name, with options from the command line as the arguments of its function."""
 
 import difflib
 import sys
@@ -20,12 +20,12 @@ def run_command(args: Sequence[str] | None, commands: Mapping[str, Command], pro
     """Run the command that the first arguments name.
 
     Args:
-        args: The command and its options; those of the process by default.
+        args: The command and its options; `sys.argv[1:]` by default.
         commands: The commands by their names.
         prog: The program's name in messages.
 
     Raises:
-        SystemExit: With 2 for a wrong command or option, 1 for another mistake of the user's.
+        SystemExit: The exit code is 2 for a wrong command or option, and 1 for another mistake of the user.
     """
     arguments = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
@@ -37,20 +37,21 @@ def run_command(args: Sequence[str] | None, commands: Mapping[str, Command], pro
             return
 
         import_from_working_folder()
-        names = [" ".join(arguments[:words]) for words in (2, 1)]
-        name = next((each for each in names if each in commands), None)
+        # A command has one word or two.
+        candidates = [" ".join(arguments[:2]), arguments[0]]
+        name = next((each for each in candidates if each in commands), None)
         if name is None:
-            close = difflib.get_close_matches(names[-1], commands, n=1)
+            close = difflib.get_close_matches(arguments[0], commands, n=1)
             closest = f" (closest: {close[0]})" if close else ""
-            raise UsageError(f"{names[-1]!r} is not a command{closest}; {prog} --help lists them")
+            raise UsageError(f"{arguments[0]!r} is not a command{closest}; {prog} --help lists them")
         _run(name, commands[name], arguments[len(name.split()) :], prog)
 
 
 def _run(name: str, command: Command, args: Sequence[str], prog: str) -> None:
-    # Parsers begin their usage with this.
+    # The name of the program in the help that parsers print.
     sys.argv[0] = f"{prog} {name}"
     try:
-        function = load(command.function)
+        function = _load_function(command.function)
     except ModuleNotFoundError as error:
         if not command.extra:
             raise
@@ -69,15 +70,15 @@ def run_function(function: Callable[..., object], args: Sequence[str] | None = N
 
     Args:
         function: The function.
-        args: The options; those of the process by default.
-        positional: Whether required options are given without their names.
+        args: The options; `sys.argv[1:]` by default.
+        positional: Whether required options are positional arguments.
     """
     with one_line_errors():
         parser = jsonargparse.auto_parser(function, as_positional=positional, parser_class=OneLineErrorParser)
         assert isinstance(parser, OneLineErrorParser)
         arguments = parser.plain_arguments(sys.argv[1:] if args is None else args)
         if "logger" not in {action.dest for action in parser._actions}:
-            # Commands that mirror nothing accept this option, too.
+            # Scripts may give this option to every command, also to those without a logger.
             arguments = [arg for arg in arguments if arg.lower() != "--logger=false"]
 
         options = parser.instantiate(parser.parse_args(arguments))
@@ -85,12 +86,8 @@ def run_function(function: Callable[..., object], args: Sequence[str] | None = N
         function(**options)
 
 
-def load(path: str) -> Callable[..., Any]:
-    """Import the function of a command.
-
-    Args:
-        path: Its path, as in `Command.function`.
-    """
+def _load_function(path: str) -> Callable[..., Any]:
+    """Import the function of a command from a path as in `Command.function`."""
     module, _, name = path.partition(":")
     function: Callable[..., Any] = getattr(import_module(f"headstart.{module}"), name or module.rpartition(".")[2])
     return function

@@ -28,7 +28,7 @@ from headstart.output.shipped_files import CONFIGS, load_yaml
 BASE_CONFIG = CONFIGS / "base.yaml"
 # Of correct predictions, as they are held while a run measures.
 BYTES_PER_COUNT = 8
-HEAD = """\
+INTRO = """\
 usage: headstart train --config FILE [--OPTION=VALUE ...]
 
 Compare transfer methods by the number of samples that they need.
@@ -36,7 +36,7 @@ configs/base.yaml is read first, then each --config and option in turn. Later
 values win. --task=source_training and --task=target_accuracy train one model
 instead; add --help for their options. A file can also set the key task.
 """
-FOOT = """\
+EPILOG = """\
 Options of a class:      --data.help=headstart.datamodules.PhotoStream,
                          --data.photos.help=headstart.datamodules.CatsAndDogs,
                          --model.baseline.help=headstart.modules.Replay
@@ -82,7 +82,7 @@ class ComparisonCLI(TaskCLI):
             subclass_mode_data=True,
             args=args,
             parser_class=ComparisonParser,
-            parser_kwargs={"default_config_files": [str(BASE_CONFIG)], "description": HEAD, "epilog": FOOT},
+            parser_kwargs={"default_config_files": [str(BASE_CONFIG)], "description": INTRO, "epilog": EPILOG},
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
@@ -115,7 +115,7 @@ class ComparisonCLI(TaskCLI):
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
         trainer = self.config_init["trainer"]
         self._name_run(trainer)
-        if not self.model.own:
+        if not self.model.lightning_modules:
             self.add_progress(trainer, ComparisonProgress(self.criterion))
             return super().instantiate_trainer(**kwargs)
 
@@ -144,7 +144,7 @@ class ComparisonCLI(TaskCLI):
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
         precision, precisions = self.chosen_precision, self.datamodule.trainer_precisions
-        if precision not in precisions and (self._trains_backbone or not self.model.own):
+        if precision not in precisions and (self._trains_backbone or not self.model.lightning_modules):
             raise UserError(
                 f"trainer.precision: {precision} does not fit this stream; give {' or '.join(precisions)}, "
                 "and data.precision for the arithmetic of a frozen backbone"

@@ -59,14 +59,14 @@ class SourceTrainingCLI(TrainingCLI):
     """Builds a network, the photos that it is trained on and a trainer from YAML files and options."""
 
     task = "source_training"
-    head = """\
+    help_intro = """\
 usage: headstart train --config configs/source_training.yaml [--OPTION=VALUE ...]
 
 Train a source model on a data set. Writes its weights and a registry entry.
 """
     model_class = SourceTraining
     datamodule_class = PhotoBatches
-    files = SourceFiles
+    results_class = SourceFiles
     version = 1
     results: SourceFiles
 

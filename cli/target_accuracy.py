@@ -18,7 +18,7 @@ from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone_spec import RANDOM, without_digest
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.pixel_classifier import describe_maps
-from headstart.modules.networks.spec import WHOLE
+from headstart.modules.networks.spec import WHOLE_NETWORK
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import UserError, prefix_errors
@@ -34,7 +34,7 @@ class TargetAccuracyCLI(TrainingCLI):
     """Builds a source, the target that it is fine-tuned on and a trainer from YAML files and options."""
 
     task = "target_accuracy"
-    head = """\
+    help_intro = """\
 usage: headstart train --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
 
 Fine-tune a source on a target, the whole network or only the head, and measure
@@ -42,7 +42,7 @@ its accuracy. Accuracies in the ledger are reused.
 """
     model_class = TargetAccuracy
     datamodule_class = TargetBatches
-    files = AccuracyFiles
+    results_class = AccuracyFiles
     version = 1
     datamodule: TargetBatches
     results: AccuracyFiles
@@ -98,7 +98,7 @@ its accuracy. Accuracies in the ledger are reused.
         self.head_alone = self.trained == "head"
         self.frozen: nn.Module = self.backbone.normalize
         self.tuned: nn.Module = self.backbone.network
-        if (boundary := batches.trainable_from) != WHOLE:
+        if (boundary := batches.trainable_from) != WHOLE_NETWORK:
             if self.head_alone:
                 raise UserError(
                     f"data.trainable_from: {boundary} given, but model.trained=head trains no module of the network; "
@@ -126,7 +126,7 @@ its accuracy. Accuracies in the ledger are reused.
         self._load_inputs()
         self._begin(ordering, seed)
 
-        trainer = self.another_trainer()
+        trainer = self.new_trainer()
         if not train(trainer, self.model, batches.train_dataloader()):
             return None
 

@@ -1,4 +1,4 @@
-"""What the command lines of tasks that train one model share: the trainer's options, and what decides the result."""
+"""The base class of the command lines that train one model: options of the trainer, and the key of a run."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -31,13 +31,13 @@ DEFAULTS: dict[str, Any] = {
     "logger": False,
 }
 PRECISIONS = ("32-true", "bf16-mixed")
-FOOT = """\
+EPILOG = """\
 Options of a class:      --data.photos.help=headstart.datamodules.ClassFolders
 Options of the trainer:  --trainer.help; duration: --trainer.max_epochs
 Available names:         headstart list datasets; configs
 Version:                 --version
 """
-# Options that decide the result.
+# Options of the trainer that can change the result.
 DECISIVE = ("max_epochs", "precision", "gradient_clip_val", "gradient_clip_algorithm", "accumulate_grad_batches")
 
 
@@ -45,22 +45,22 @@ class TrainingCLI(TaskCLI):
     """Builds a network, photos in batches and a trainer from YAML files and options.
 
     Args:
-        args: Options; those of the process by default.
+        args: Options; `sys.argv[1:]` by default.
         dashboard: Ignored; a sweep passes it to every task.
 
     Attributes:
-        model_class: The training.
-        datamodule_class: The photos in batches.
-        head: First lines of the help.
-        files: Class whose arguments are the options of `results`.
-        version: Raised whenever the same configuration trains differently.
+        model_class: Class of the LightningModule.
+        datamodule_class: Class of the LightningDataModule.
+        help_intro: First lines of the help.
+        results_class: Class whose arguments are the options of `results`.
+        version: Number that must be increased when a change of the code changes the result of a configuration.
         folder: The run's folder.
     """
 
     model_class: type[PhotoTraining]
     datamodule_class: type[PhotoBatches]
-    head: ClassVar[str]
-    files: ClassVar[type]
+    help_intro: ClassVar[str]
+    results_class: ClassVar[type]
     version: ClassVar[int]
     allowed = frozenset({"accumulate_grad_batches", "gradient_clip_val", "max_epochs"})
     datamodule: PhotoBatches
@@ -71,22 +71,22 @@ class TrainingCLI(TaskCLI):
             self.datamodule_class,
             args=args,
             parser_class=TaskParser,
-            parser_kwargs={"description": self.head, "epilog": FOOT},
+            parser_kwargs={"description": self.help_intro, "epilog": EPILOG},
             trainer_defaults=DEFAULTS,
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Add the options of the results, and link all seeds to one.
+        """Add the options of the results, and set the seed of the data to the seed of the run.
 
         Args:
             parser: The parser.
         """
         super().add_arguments_to_parser(parser)
-        parser.add_class_arguments(self.files, "results")
+        parser.add_class_arguments(self.results_class, "results")
         parser.link_arguments("seed_everything", "data.seed")
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """Name the run's folder, and build the trainer.
+        """Choose the run's folder, and build the trainer.
 
         Args:
             kwargs: Arguments of the trainer.
@@ -95,10 +95,10 @@ class TrainingCLI(TaskCLI):
         trainer = self.config_init["trainer"]
         self.folder = Path(self.name_folder(trainer, self.datamodule.photos.name, self.config.data.backbone))
         self.add_progress(trainer, TrainingProgress())
-        return self.another_trainer()
+        return self.new_trainer()
 
-    def another_trainer(self) -> Trainer:
-        """Build another trainer with the same options, because a trainer trains once."""
+    def new_trainer(self) -> Trainer:
+        """Build a new trainer with the same options, because each trainer trains only once."""
         return super().instantiate_trainer()
 
     def after_instantiate_classes(self) -> None:
@@ -112,17 +112,17 @@ class TrainingCLI(TaskCLI):
             raise UserError("trainer.logger: DashboardLogger mirrors comparisons; give false, or a logger of Lightning")
 
     def key(
-        self, spec: NetworkSpec, preprocessing: Preprocessing, options: Mapping[str, Any], fed: Mapping[str, Any] = {}
+        self, spec: NetworkSpec, preprocessing: Preprocessing, options: Mapping[str, Any], extra: Mapping[str, Any] = {}
     ) -> RunKey:
-        """Return what decides the result.
+        """Return the key of the run: everything that determines its result.
 
         Args:
             spec: The network.
             preprocessing: How photos are prepared for it.
-            options: The options of the training that decide it.
-            fed: What a task feeds besides, as JSON values.
+            options: The options of the training that determine the result.
+            extra: JSON values that describe what else the task feeds to the network.
         """
-        batches, arguments = self.datamodule, {"init_args": options}
+        batches, init = self.datamodule, {"init_args": options}
         callbacks = self.describe_callbacks()
         trainer = {name: self.config.trainer[name] for name in DECISIVE}
         stream = {
@@ -136,12 +136,12 @@ class TrainingCLI(TaskCLI):
             "seed": batches.seed,
             **({"measure": MEAN_IOU} if batches.of_pixels else {}),
             **({"callbacks": callbacks} if callbacks else {}),
-            **fed,
+            **extra,
         }
-        training = {**describe(self.model, arguments), "trainer": {**trainer, "precision": self.trainer.precision}}
-        return RunKey(stream, training, code_of(self.model, arguments), self.trainer.strategy.root_device.type)
+        training = {**describe(self.model, init), "trainer": {**trainer, "precision": self.trainer.precision}}
+        return RunKey(stream, training, code_of(self.model, init), self.trainer.strategy.root_device.type)
 
     def sizes(self) -> dict[str, int]:
-        """Return the numbers of photos, by their names in results.json."""
+        """Return the numbers of photos, by the names of their fields in results.json."""
         train, validation = self.datamodule.train_labels, self.datamodule.validation_labels
         return {"train_size": len(train), "validation_size": len(validation)}

@@ -1,4 +1,4 @@
-"""Problems of a document of the contract, and the error that carries them."""
+"""Problems of a document of the contract, and the error that lists them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from headstart.output.errors import UserError
 from headstart.output.printable import printable
 
-LONGEST_VALUE = 80
-LISTED = 5
+MAX_VALUE_LENGTH = 80
+MAX_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Problem:
     rule: str
 
     def __str__(self) -> str:
-        """Return the problem as one line, of ASCII if its rule is."""
+        """Return the problem as one line; it is ASCII if the rule is ASCII."""
         where = " ".join(part for part in (self.pointer, self.value) if part)
         return f"{where}: {self.rule}" if where else self.rule
 
 
 class ContractError(UserError):
-    """A document breaks the contract; the message is one line and names the first problems.
+    """A document breaks the contract. The message is one line that lists the first problems.
 
     Args:
         document: Name of the document, such as `submission entry.json`.
@@ -45,19 +45,19 @@ class ContractError(UserError):
         self.document = printable(document)
         self.problems = list(problems)
         count = f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
-        listed = [str(problem) for problem in self.problems[:LISTED]]
-        if len(self.problems) > LISTED:
-            listed.append(f"and {len(self.problems) - LISTED} more")
+        listed = [str(problem) for problem in self.problems[:MAX_LISTED]]
+        if len(self.problems) > MAX_LISTED:
+            listed.append(f"and {len(self.problems) - MAX_LISTED} more")
         super().__init__(f"{self.document}: {count}: {'; '.join(listed)}")
 
     @classmethod
     def of(cls, document: str, rule: str) -> ContractError:
-        """Return the error of a document that breaks one rule as a whole."""
+        """Return the error for one rule that the whole document breaks."""
         return cls(document, [Problem("", "", rule)])
 
 
 def short_json(value: object) -> str:
-    """Return a value as ASCII JSON of at most 80 characters, without control characters of terminals."""
+    """Return a value as ASCII JSON of at most 80 characters; control characters are escaped."""
     return shorten(_ascii_json(value))
 
 
@@ -71,8 +71,8 @@ def join_pointer(parts: Iterable[str | int]) -> str:
 
 
 def shorten(text: str) -> str:
-    """Cut a text to 80 characters, the last three of them dots."""
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
+    """Cut a longer text to 80 characters that end in three dots."""
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."
 
 
 def _ascii_json(value: object) -> str:

@@ -10,7 +10,7 @@ from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.layer_embedding import LayerEmbedding
-from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
+from headstart.modules.networks.spec import CLASSIFIER_LIBRARIES, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import PENULTIMATE, Tap
 from headstart.output.errors import UserError, prefix_errors
 
@@ -51,7 +51,7 @@ def build_chosen(
         _require_features(chosen.name, tap, backbone)
 
     model, preprocessing, digest = choose_model(spec), backbone.preprocessing, backbone.digest()
-    return replace(spec, model=model, preprocessing=preprocessing, loaded=digest), backbone
+    return replace(spec, model=model, preprocessing=preprocessing, loaded_sha256=digest), backbone
 
 
 def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[NetworkSpec, Tap]:
@@ -79,7 +79,7 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
         raise UserError(f"name: {name!r} is not an entry of {registry!r}; it has {close}")
 
     entry = models.entries[name]
-    if entry.source not in CLASSIFIERS:
+    if entry.source not in CLASSIFIER_LIBRARIES:
         raise UserError(f"name: {name!r} is of source {entry.source!r}; entries of torchvision and timm are backbones")
     if entry.forward_args:
         raise UserError(f"name: {name!r} has forward_args, which a backbone does not support; choose another entry")

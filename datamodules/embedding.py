@@ -109,8 +109,8 @@ class Embedded:
     @property
     def digest(self) -> str:
         """SHA-256 of the weights of the network."""
-        assert self.network.loaded is not None
-        return self.network.loaded
+        assert self.network.loaded_sha256 is not None
+        return self.network.loaded_sha256
 
 
 def embed_readable(

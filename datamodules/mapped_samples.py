@@ -1,4 +1,4 @@
-"""Samples that are too large for memory, read from the disk when they are indexed."""
+"""Samples that do not fit into memory; they are read from the disk when they are indexed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,21 +10,21 @@ from torch import Tensor
 
 from headstart.store.gathered_rows import GatheredRows
 
-# Bytes of rows up to which samples are one tensor.
-LOADED = 2**30
-# Bytes of rows that are read at once where all are read.
-READ_AT_ONCE = 2**26
+# Rows of at most this many bytes become one tensor.
+MAX_BYTES_IN_MEMORY = 2**30
+# Bytes that `MappedSamples.to` reads at once.
+BYTES_AT_ONCE = 2**26
 
 Rows = NDArray[Any] | GatheredRows
 Convert = Callable[[Tensor], Tensor]
 
 
 class MappedSamples:
-    """Samples in stored rows, of which only those that are indexed are in memory.
+    """Samples in stored rows. Only the samples that are indexed are read into memory.
 
     Args:
         rows: The rows, `[rows, ...]`.
-        convert: Returns the samples in some rows, `[samples, ...]`.
+        convert: Converts rows, `[samples, ...]`, to samples.
         chosen: Indices of the rows that are samples, `[samples]`; all by default.
 
     Attributes:
@@ -38,16 +38,16 @@ class MappedSamples:
     def __init__(self, rows: Rows, convert: Convert, chosen: Tensor | None = None) -> None:
         self._rows, self._convert = rows, convert
         self._chosen = torch.arange(len(rows)) if chosen is None else chosen
-        one = convert(_read(rows, slice(0, 1)))
-        self.shape = torch.Size([len(self), *one.shape[1:]])
-        self.nbytes = len(self) * one.numel() * one.element_size()
+        first = convert(_read(rows, slice(0, 1)))
+        self.shape = torch.Size([len(self), *first.shape[1:]])
+        self.nbytes = len(self) * first.numel() * first.element_size()
 
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self._chosen)
 
     def __getitem__(self, index: Tensor) -> Any:  # noqa: ANN401 - its kind depends on the index
-        """Read samples, or choose some that are read later.
+        """Read the samples at some indices, or select the samples in a mask without reading them.
 
         Args:
             index: Indices of any shape, or a mask, `[samples]`.
@@ -57,15 +57,15 @@ class MappedSamples:
         """
         if index.dtype == torch.bool:
             return MappedSamples(self._rows, self._convert, self._chosen[index.cpu()])
-        # Each row is read once, in the order in which they lie on the disk.
+        # Each row is read once, in the order of the rows on the disk.
         rows, positions = self._chosen[index.cpu()].unique(return_inverse=True)
         return self._convert(_read(self._rows, rows.numpy()))[positions]
 
     def to(self, device: torch.device) -> Any:  # noqa: ANN401
-        """Read all samples into one tensor on a device; on the CPU, return these."""
+        """Read all samples into one tensor on a device. On the CPU, return this object unchanged."""
         if device.type == "cpu":
             return self
-        step = max(1, READ_AT_ONCE * len(self) // self.nbytes)
+        step = max(1, BYTES_AT_ONCE * len(self) // self.nbytes)
         return torch.cat([self[part].to(device) for part in torch.arange(len(self)).split(step)])
 
 
@@ -74,16 +74,17 @@ def samples_of(rows: Rows, convert: Convert) -> Tensor | MappedSamples:
 
     Args:
         rows: The rows, `[rows, ...]`.
-        convert: Returns the samples in some rows, `[samples, ...]`.
+        convert: Converts rows, `[samples, ...]`, to samples.
 
     Returns:
-        A tensor of the memory of the rows, mapped or not; MappedSamples of rows of more than `LOADED` bytes.
+        MappedSamples if the rows have more than `MAX_BYTES_IN_MEMORY` bytes; otherwise a tensor, which may share the
+        memory of the rows.
     """
-    return MappedSamples(rows, convert) if rows.nbytes > LOADED else tensor_of(rows, convert)
+    return MappedSamples(rows, convert) if rows.nbytes > MAX_BYTES_IN_MEMORY else tensor_of(rows, convert)
 
 
 def tensor_of(rows: Rows, convert: Convert) -> Tensor:
-    """Return the samples in stored rows as a tensor, otherwise as `samples_of`."""
+    """Return the samples in stored rows as a tensor of any size; the arguments are as in `samples_of`."""
     return convert(_read(rows, slice(None)))
 
 

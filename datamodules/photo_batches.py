@@ -19,7 +19,7 @@ from headstart.datamodules.row_request import NetworkSettings, Precision, RowReq
 from headstart.datamodules.rows import find, label_maps
 from headstart.modules.arithmetic import set_float32_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import WHOLE, NetworkSpec
+from headstart.modules.networks.spec import WHOLE_NETWORK, NetworkSpec
 from headstart.output.errors import prefix_errors
 from headstart.store.cache import cache_folder
 
@@ -213,7 +213,7 @@ class TargetBatches(PhotoBatches):
         first_ordering: NonNegativeInt = 0,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
         selection_share: ClosedUnitInterval = 0.0,
-        trainable_from: str = WHOLE,
+        trainable_from: str = WHOLE_NETWORK,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)

@@ -13,7 +13,7 @@ from headstart.datamodules.row_request import NetworkSettings, RowRequest, pass_
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import MethodStart
 from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
-from headstart.modules.networks.spec import WHOLE
+from headstart.modules.networks.spec import WHOLE_NETWORK
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 
@@ -40,7 +40,7 @@ class PhotoStream(SampleStream):
 
     def __init__(
         self,
-        trainable_from: str = WHOLE,
+        trainable_from: str = WHOLE_NETWORK,
         batch_norm: Literal["frozen", "trained"] = "frozen",
         dropout: bool = False,
         **kwargs: Any,
@@ -69,7 +69,7 @@ class PhotoStream(SampleStream):
 
     @cached_property
     def _cut(self) -> SplitBackbone | None:
-        return None if self.trainable_from == WHOLE else cut(self.backbone, self.trainable_from)
+        return None if self.trainable_from == WHOLE_NETWORK else cut(self.backbone, self.trainable_from)
 
     @property
     def validation_chunk(self) -> int:

@@ -96,7 +96,7 @@ def load(request: RowRequest) -> FrozenNetwork | None:
     with prefix_model_errors(spec.name):
         backbone = build_backbone(spec).to(device)
         digest = backbone.digest()
-        if spec.loaded not in {None, digest}:
+        if spec.loaded_sha256 not in {None, digest}:
             raise UserError("its weights differ each time it is built; sample them from torch's own generator")
     widths = None if request.boundary else [backbone.width]
     part = cut(backbone, request.boundary).stem if request.boundary else backbone

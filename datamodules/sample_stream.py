@@ -315,7 +315,7 @@ class SampleStream(PhotoData):
             "order": self.order,
             "seed": self.seed,
             "trainer_precision": self.trainer.precision,
-            "weights_sha256": self.spec.loaded,
+            "weights_sha256": self.spec.loaded_sha256,
             "random_weights": self.spec.weights is None,
             **({"decoding": self.own_decoding} if self.own_decoding else {}),
             "network": self.spec.identity,

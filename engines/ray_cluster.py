@@ -15,7 +15,7 @@ from headstart.engines.options import Needs
 from headstart.engines.perform import Outcome, Task, perform
 from headstart.output.errors import UserError, explain_write_errors, reason_of
 from headstart.output.printable import say
-from headstart.output.processors import processors
+from headstart.output.processors import limit_processors
 
 # Limit of submitted tasks. It is more than most clusters have room for, so that their autoscalers see the demand.
 MAX_SUBMITTED = 250
@@ -133,7 +133,7 @@ def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int, g
         error = f"ray: the working folder {folder!r} is not on {socket.gethostname()}; put the same files there"
         return Outcome(task, error=error, is_mistake=True), b""
     # Paths are relative to the command's working folder.
-    with TemporaryDirectory(prefix="headstart-") as scratch, chdir(folder), processors(cpus):
+    with TemporaryDirectory(prefix="headstart-") as scratch, chdir(folder), limit_processors(cpus):
         log = Path(scratch) / "log"
         log.touch()
         return perform(task, log if is_logged else None, shared), log.read_bytes()

@@ -14,7 +14,7 @@ from headstart.engines.ray_cluster import RayCluster
 from headstart.engines.workers import Workers
 from headstart.output.errors import explain_write_errors
 from headstart.output.printable import say
-from headstart.output.processors import count_processors, list_gpus, processors
+from headstart.output.processors import count_processors, limit_processors, list_gpus
 from headstart.output.progress import Progress
 
 __all__ = ["EngineOptions", "Needs", "Outcome", "Task", "run_tasks"]
@@ -52,7 +52,7 @@ def run_tasks(
         return
     if engine.is_serial:
         for task in tasks:
-            with processors(needs.cpus) if needs.cpus else nullcontext():
+            with limit_processors(needs.cpus) if needs.cpus else nullcontext():
                 outcome = perform(task, _log_of(task, logs), shared)
             yield replace(outcome, task=task)
         return

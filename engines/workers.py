@@ -13,7 +13,7 @@ from typing import Any
 
 from headstart.engines.perform import Outcome, Task, perform
 from headstart.output.errors import Terminated, UserError, reason_of
-from headstart.output.processors import processors
+from headstart.output.processors import limit_processors
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.
 SPAWN = multiprocessing.get_context("spawn")
@@ -137,7 +137,7 @@ def _perform(task: Task, log: Path | None, shared: Any, cpus: int) -> Outcome:  
     global _is_busy
     try:
         _is_busy = True
-        with processors(cpus):
+        with limit_processors(cpus):
             return perform(task, log, shared)
     except Terminated:
         # This worker alone was told to end, or nobody waits for the outcome any more.

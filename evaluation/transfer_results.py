@@ -14,7 +14,7 @@ from headstart.evaluation.protocol_differences import LISTED, flatten, show
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.networks.backbone_spec import URL_PREFIXES
-from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
+from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE_NETWORK
 from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.json_digest import read_sealed
@@ -218,7 +218,7 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
 
 def _trained(result: TransferResult) -> str:
     trained = str(result.settings["recipe"]["trained"])
-    return "tail" if trained == "all" and result.settings["source"]["trainable_from"] != WHOLE else trained
+    return "tail" if trained == "all" and result.settings["source"]["trainable_from"] != WHOLE_NETWORK else trained
 
 
 def _read(folder: Path) -> TransferResult:

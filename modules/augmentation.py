@@ -1,6 +1,7 @@
-"""Random augmentation of batches of photos, from torch's global generator; transforms of torchvision serve as well.
+"""Random augmentation of batches of photos, with torch's global generator.
 
-Like these they take photos alone, or photos with their label maps, `(Image, Mask)` of `torchvision.tv_tensors`.
+Like the transforms of torchvision, which can be used as well, these take photos, or photos with their label maps:
+`(Image, Mask)` of `torchvision.tv_tensors`.
 """
 
 from typing import Any
@@ -12,10 +13,10 @@ from torchvision.tv_tensors import wrap
 
 
 class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
-    """Shifts a batch by whole pixels, all of its photos alike; the borders are reflected.
+    """Shifts all photos of a batch by the same whole number of pixels, with reflection padding.
 
     Args:
-        reach: Most pixels of the shift, in either direction.
+        reach: Largest shift in each direction, in pixels.
     """
 
     def __init__(self, reach: int = 4) -> None:
@@ -23,32 +24,34 @@ class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
         self.reach = reach
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """Sample how far the batch is shifted, down and to the right."""
-        return {"by": torch.randint(-self.reach, self.reach + 1, (2,)).tolist()}
+        """Sample the offsets at which rows and columns are read."""
+        return {"offsets": torch.randint(-self.reach, self.reach + 1, (2,)).tolist()}
 
     def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
         """Shift photos, `[samples, 3, height, width]`, or label maps, `[samples, height, width]`."""
         rows, columns = (
-            _reflected(side, by, inpt.device) for side, by in zip(inpt.shape[-2:], params["by"], strict=True)
+            _shifted_indices(size, offset, inpt.device)
+            for size, offset in zip(inpt.shape[-2:], params["offsets"], strict=True)
         )
-        return _as(inpt, inpt[..., rows, :][..., columns])
+        return _with_type_of(inpt, inpt[..., rows, :][..., columns])
 
 
-def _reflected(side: int, by: int, device: torch.device) -> Tensor:
-    positions = (torch.arange(side, device=device) + by).abs()
-    return torch.where(positions < side, positions, 2 * (side - 1) - positions)
+def _shifted_indices(size: int, offset: int, device: torch.device) -> Tensor:
+    """Return the indices `offset, offset + 1, ...`, reflected at both ends of an axis, `[size]`."""
+    indices = (torch.arange(size, device=device) + offset).abs()
+    return torch.where(indices < size, indices, 2 * (size - 1) - indices)
 
 
 class MirrorHalf(Transform):  # type: ignore[misc]  # torchvision has no types
-    """Mirrors the first half of a batch, whose order is random."""
+    """Mirrors the first half of a batch; as batches are shuffled, these are random photos."""
 
     def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
         """Mirror photos, `[samples, 3, height, width]`, or label maps, `[samples, height, width]`, left to right."""
         half = len(inpt) // 2
-        return _as(inpt, torch.cat([inpt[:half].flip(-1), inpt[half:]]))
+        return _with_type_of(inpt, torch.cat([inpt[:half].flip(-1), inpt[half:]]))
 
 
-def _as(before: Tensor, after: Tensor) -> Tensor:
-    """Return a tensor with the type that it had before, photos or label maps."""
-    wrapped: Tensor = wrap(after, like=before)
+def _with_type_of(original: Tensor, changed: Tensor) -> Tensor:
+    """Return a changed tensor with the type of the original, which is that of photos or label maps."""
+    wrapped: Tensor = wrap(changed, like=original)
     return wrapped

@@ -70,7 +70,7 @@ class Comparison(LightningModule):
 
     Attributes:
         names: Names of the methods, the baseline first.
-        own: The LightningModules, by name.
+        lightning_modules: The LightningModules, by name.
         is_lightning_module: Whether a method is a LightningModule, `[methods]`.
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
         selected: Which orderings each method is fed, `[methods, orderings]`; all by default.
@@ -86,17 +86,17 @@ class Comparison(LightningModule):
         custom = methods or {}
         for name in custom:
             require_name(name)
-        self.methods, self.own = nn.ModuleDict(), dict[str, OwnModule]()
+        self.methods, self.lightning_modules = nn.ModuleDict(), dict[str, OwnModule]()
         for name, method in {BASELINE: baseline, **custom}.items():
             if isinstance(method, Method):
                 require_method(name, method)
                 self.methods[name] = method
             else:
                 with prefix_method_errors(name):
-                    self.own[name] = OwnModule(method)
+                    self.lightning_modules[name] = OwnModule(method)
 
         self.names = [BASELINE, *custom]
-        self.is_lightning_module = np.array([name in self.own for name in self.names])
+        self.is_lightning_module = np.array([name in self.lightning_modules for name in self.names])
         self._states = {name: MethodState(method) for name, method in self.methods.items()}  # type: ignore[arg-type]
         self.active_orderings: dict[str, Tensor | slice] = {}
         self.selected: NDArray[np.bool_] | None = None
@@ -108,7 +108,8 @@ class Comparison(LightningModule):
 
     def __iter__(self) -> Iterator[Method | type[LightningModule]]:
         """Iterate over the methods and the classes of LightningModules, the baseline first."""
-        return (self.own[name].kind if name in self.own else self._states[name].method for name in self.names)
+        modules = self.lightning_modules
+        return (modules[name].kind if name in modules else self._states[name].method for name in self.names)
 
     def orderings_at_once(self, start: MethodStart, methods: int) -> int:
         """Return how many orderings are fed side by side, so that the states of methods take a few gigabytes.

@@ -8,20 +8,20 @@ from pathlib import Path
 
 from headstart.output.errors import UserError
 
-# The limit of CPU time of a container: microseconds per period, or `max`, and the period.
+# The CPU limit of a container: CPU time per period, or `max`; and the period. Both are in microseconds.
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# The limit of memory of a container: bytes, or `max`.
+# The memory limit of a container: bytes, or `max`.
 MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
-# NVIDIA's driver creates a folder for every GPU in this one.
+# NVIDIA's driver creates a subfolder for every GPU here.
 GPUS = Path("/proc/driver/nvidia/gpus")
 
 _limits: list[int] = []
 
 
 @contextmanager
-def processors(count: int) -> Iterator[None]:
-    """Limit `count_processors` in this context."""
+def limit_processors(count: int) -> Iterator[None]:
+    """Limit the result of `count_processors` in this context."""
     _limits.append(count)
     try:
         yield
@@ -30,16 +30,16 @@ def processors(count: int) -> Iterator[None]:
 
 
 def count_processors() -> int:
-    """Count the CPUs that this process may use, by its affinity, the quota of its container and `processors`."""
+    """Return the least of this process's CPU affinity, its container's CPU limit and `limit_processors`."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
-        time, period = QUOTA.read_text().split()
-        count = min(count, max(1, math.ceil(int(time) / int(period))))
+        quota, period = QUOTA.read_text().split()
+        count = min(count, max(1, math.ceil(int(quota) / int(period))))
     return min([count, *_limits])
 
 
 def list_gpus() -> list[str]:
-    """Return the names of the NVIDIA GPUs that this process may use, as in CUDA_VISIBLE_DEVICES, without torch."""
+    """Return the NVIDIA GPUs that this process may use, named as in CUDA_VISIBLE_DEVICES, without importing torch."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [name for name in visible.split(",") if name.strip()]
@@ -60,8 +60,8 @@ def require_memory(option: str, what: str, needed: float) -> None:
     """Check that something fits into the memory of this machine or container.
 
     Args:
-        option: The option that requires the memory.
-        what: Plural noun for what needs the memory.
+        option: The option whose value requires the memory.
+        what: What needs the memory, in the plural.
         needed: Bytes that it needs.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The pages: every link leads somewhere, and every page is in the index."""
+"""Documentation pages: every link has a target, and every page is in the index."""
 
 import re
 import string
@@ -13,7 +13,7 @@ require_checkout()
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
-DROPPED = str.maketrans("", "", string.punctuation.replace("-", "").replace("_", ""))
+PUNCTUATION = str.maketrans("", "", string.punctuation.replace("-", "").replace("_", ""))
 
 
 def prose(page: Path) -> str:
@@ -21,9 +21,9 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Name the headings as GitHub does."""
+    """Return the anchors that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
-    return {heading.strip().lower().translate(DROPPED).replace(" ", "-") for heading in headings}
+    return {heading.strip().lower().translate(PUNCTUATION).replace(" ", "-") for heading in headings}
 
 
 def broken_links(page: Path) -> list[str]:
@@ -46,7 +46,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_the_protocol_states_the_order_of_the_photos_of_every_source() -> None:
-    """Orderings are permutations of that order: who repeats a run elsewhere needs it."""
+    """An ordering is a permutation of this order, so other software needs the order to repeat a run."""
     exported = [getattr(datamodules, name) for name in dir(datamodules)]
     sources = {kind for kind in exported if issubclass(kind, PhotoSource)} - {PhotoSource}
     page = (ROOT / "docs" / "protocol.md").read_text()

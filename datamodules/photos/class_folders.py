@@ -14,10 +14,10 @@ VALIDATION_FOLDERS = ("validation", "val")
 
 
 class ClassFolders(SplitSource):
-    """Photos in `train/<class>/` and `validation/<class>/`; or `val/<class>/`.
+    """Photos in `train/<class>/` and in `validation/<class>/` or `val/<class>/`.
 
-    The classes are numbered in the order of their names, which must be the same in both splits. All formats that Pillow
-    decodes are read. Other files are left out and counted, except for hidden ones.
+    The classes are numbered in the order of their names. Both splits must have the same classes. All formats that
+    Pillow decodes are read. Other files are left out and counted, except hidden ones.
 
     Args:
         root: Folder that holds train/ and validation/. Its name is the data set's name in the results.
@@ -34,13 +34,13 @@ class ClassFolders(SplitSource):
 
 
 class UnsplitClassFolders(SplitSource):
-    """Photos in `<class>/`, of which a seeded part may be held out for validation.
+    """Photos in `<class>/`. A random part of them may be held out for validation.
 
     Args:
         root: Folder that holds a folder of photos for each class. Its name is the data set's name in the results.
         validation_fraction: Share of each class that is held out for validation. By default all photos are for
             training.
-        split_seed: Seed of that split.
+        split_seed: Seed of the random split.
     """
 
     def __init__(self, root: str, validation_fraction: OpenUnitInterval | None = None, split_seed: Seed = 0) -> None:
@@ -50,23 +50,23 @@ class UnsplitClassFolders(SplitSource):
         self.split_seed = split_seed
 
     def splits(self) -> tuple[Photos, None]:
-        """List all photos."""
+        """List all photos; those for validation are held out of them later."""
         require_folder(self.root, "give the folder that holds one per class")
         return read_split(self.root, ""), None
 
 
 def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[Photos, Photos]:
-    """List the photos of both splits, decoding none.
+    """List the photos of both splits, without decoding them.
 
     Args:
         root: Folder that holds the splits' folders.
-        classes: Names of the class folders, the first being class 0; by default those in train/ that hold photos.
+        classes: Names of the class folders in the order of the class indices; by default those in train/ with photos.
 
     Returns:
         The training and the validation photos.
 
     Raises:
-        UserError: A split is missing. Or there is one class only, or a split has a class that the other lacks.
+        UserError: A split is missing, there is only one class, or a split has a class that the other lacks.
     """
     folders = read_folder(root).folders
     validation = [name for name in VALIDATION_FOLDERS if name in folders]
@@ -78,27 +78,27 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[Photos,
 
 
 def read_split(root: Path, split: str, classes: Sequence[str] = ()) -> PhotoFiles:
-    """List the photos of one folder of class folders, decoding none; class folders without any are left out.
+    """List the photos of one split, without decoding them. Class folders without photos are left out.
 
     Args:
         root: Folder that the photos' names are relative to.
-        split: Name of the folder of class folders; empty for the root itself.
-        classes: Names of the class folders, the first being class 0; by default those that hold photos.
+        split: Name of the folder that holds the class folders; empty for the root itself.
+        classes: Names of the class folders in the order of the class indices; by default those with photos.
 
     Returns:
         The photos.
 
     Raises:
-        UserError: There are fewer than two classes, or other ones than these.
+        UserError: There are fewer than two classes, or the classes are not those in `classes`.
     """
     photos, left_out = list_classes(root, split)
     wanted = tuple(classes) or tuple(photos)
     if set(photos) != set(wanted) or len(wanted) < 2:
         needed = f"photos of exactly the classes {', '.join(classes)}" if classes else "photos of two or more classes"
-        kinds = list_kinds(left_out)
-        with_photos = f"those with photos are {', '.join(photos) or 'none'}" + (f"; left out: {kinds}" if kinds else "")
-        raise UserError(f"root: {root / split} must hold {needed} in a folder each; {with_photos}")
+        found = f"those with photos are {', '.join(photos) or 'none'}"
+        omitted = f"; left out: {list_kinds(left_out)}" if left_out else ""
+        raise UserError(f"root: {root / split} must hold {needed} in a folder each; {found}{omitted}")
 
-    names = [name for title in wanted for name in photos[title]]
-    labels = [label for label, title in enumerate(wanted) for _ in photos[title]]
+    names = [name for class_name in wanted for name in photos[class_name]]
+    labels = [label for label, class_name in enumerate(wanted) for _ in photos[class_name]]
     return PhotoFiles(root, names, labels, wanted, left_out)

@@ -1,4 +1,4 @@
-"""Pictures as a command or a function is given them: a path, a list, arrays or a data set."""
+"""Read the pictures that an argument of a command or function gives: a path, a list, arrays or a data set."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from headstart.output.errors import UserError, prefix_errors
 
 Picture = str | Path | NDArray[np.uint8]
 
-# Beginning of a data set of the Hugging Face Hub, and of a file in one.
+# Prefixes of the URL of a data set of the Hugging Face Hub, and of a file in such a data set.
 HUB, HUB_FILE = "hf://", "hf://datasets/"
 
 
 def find_source(photos: str | Sequence[str]) -> CsvPhotos | HuggingFaceDataset | None:
-    """Return the source of a data set that is known by what it is called; None for folders and files of pictures.
+    """Return the source of a data set whose format its path or URL shows; None for folders and files of pictures.
 
     Args:
         photos: A CSV file; tar shards or Parquet files, by a path or URL with wildcards or as a list; a data set of the
@@ -52,25 +52,26 @@ def read_pictures(
     """List pictures.
 
     Args:
-        photos: A source as for `find_source`; labels may be missing. A folder of pictures, with those in its folders. A
-            file, or a list of files. Arrays `[height, width, 3]` in uint8 as a list, or one array. Or the photos of a
-            data set.
+        photos: A data set as in `find_source`, with or without labels; a folder whose pictures are in it or in its
+            folders; a file or a list of files; a list of uint8 arrays `[height, width, 3]`, or one array of them; or
+            the photos of a data set.
         cache: The cache folder.
         option: Name of the argument that gives the pictures, for messages.
 
     Returns:
-        The pictures, in the order of the list or of their names; with labels as far as there are any.
+        The pictures, in the order of the list or of their names. They have labels if the source has.
 
     Raises:
-        UserError: There are none, or they cannot be read.
+        UserError: There are no pictures, or they cannot be read.
     """
     if isinstance(photos, Pictures):
         return photos
     with prefix_errors(option, single=True):
-        listed = str(photos) if isinstance(photos, Path) else photos
-        if not isinstance(listed, str) and any(isinstance(picture, np.ndarray) for picture in listed):
-            return _Arrays([np.asarray(picture) for picture in listed])
-        return _read(listed if isinstance(listed, str) else [str(picture) for picture in listed], cache)
+        if isinstance(photos, str | Path):
+            return _read(str(photos), cache)
+        if any(isinstance(picture, np.ndarray) for picture in photos):
+            return _Arrays([np.asarray(picture) for picture in photos])
+        return _read([str(picture) for picture in photos], cache)
 
 
 def _read(given: str | Sequence[str], cache: Path | None) -> Pictures:
@@ -80,10 +81,10 @@ def _read(given: str | Sequence[str], cache: Path | None) -> Pictures:
         return source.pictures()
     if isinstance(given, str):
         path = Path(given).expanduser()
-        if not path.is_file():
-            if not path.is_dir():
-                raise UserError(f"there is no folder {given}; give one that holds pictures, or a file")
+        if path.is_dir():
             return _in_folder(path)
+        if not path.is_file():
+            raise UserError(f"there is no folder {given}; give one that holds pictures, or a file")
         if not is_photo(given):
             raise UserError(f"{given} is no picture by its ending; give a folder, a picture, .csv, .tar or .parquet")
     elif not given:
@@ -97,7 +98,7 @@ def _read(given: str | Sequence[str], cache: Path | None) -> Pictures:
 def _in_folder(root: Path) -> Photos:
     """List the pictures of a folder, then those of its folders.
 
-    Their labels are the folders that hold them, as in `ClassFolders`; without pictures in the folder itself.
+    If the folder itself holds none, its folders are the classes, as in `ClassFolders`. Otherwise there is one class.
     """
     photos, left_out = list_classes(root, beside=True)
     if not photos:
@@ -115,7 +116,7 @@ class _Arrays(Pictures):
     """Pictures in memory.
 
     Args:
-        arrays: `[height, width, 3]` in uint8 each.
+        arrays: uint8 arrays, each `[height, width, 3]`.
     """
 
     def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:

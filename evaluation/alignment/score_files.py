@@ -23,7 +23,7 @@ NOT_LOGGED = {"scores", "pairwise", "null_mean", "null_sd", "z", "p", "calibrate
 def plot_score(document: Mapping[str, Any]) -> Figure:
     """Plot the similarities of `score.json` or `cka.json` as a heatmap."""
     pairwise, measure = document["pairwise"], SIMILARITY_MEASURES[_measure(document)]
-    title = f"{measure.estimated}, {document['n_stimuli']} stimuli"
+    title = f"{measure.biased_title}, {document['n_stimuli']} stimuli"
     title = title[0].upper() + title[1:]
     if "team" in document:
         title = f"{document['team'].title()} Team, score {document['score']:.4f}\n{title}"
@@ -56,7 +56,7 @@ def print_score(document: Mapping[str, Any]) -> None:
         table = [["", *(str(number) for number in range(1, len(names) + 1))]]
         for number, (name, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
             table.append([f"{number} {name}", *(format_number(value, ".3f") for value in values)])
-        print_table(measure.estimated, table)
+        print_table(measure.biased_title, table)
         say("")
 
     biased, debiased = (document[mean_key(measure_name, estimate)] for estimate in ("biased", "debiased"))

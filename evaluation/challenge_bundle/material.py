@@ -1,4 +1,4 @@
-"""What the bundles of all platforms contain: the documents and files of a challenge, the scoring program, the pages."""
+"""The content of a challenge bundle on every platform: documents, files, the scoring program and HTML pages."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ Files: TypeAlias = Mapping[str, Union[bytes, Path, "Files"]]
 
 @dataclass(frozen=True)
 class Material:
-    """The material of a bundle.
+    """What a bundle is made from.
 
     Attributes:
         challenge: The challenge.
-        rules: File of the challenge.
+        rules: The file that defines the challenge.
         registry: The model registry.
         catalog: The stimuli catalog.
         wheel: Content of the suite's wheel by its file name.
-        image: Container in which submissions are scored.
+        image: Container image in which submissions are scored.
     """
 
     challenge: Challenge
@@ -56,7 +56,7 @@ class Material:
 
     @property
     def teams(self) -> dict[Track, TeamRules]:
-        """The rules of the teams in the challenge."""
+        """The rules of each team that takes part in the challenge."""
         all_rules = {team: self.challenge.rules(team) for team in get_args(Track)}
         return {team: rules for team, rules in all_rules.items() if rules is not None}
 
@@ -67,23 +67,23 @@ class Material:
 
     @property
     def deadline(self) -> str | None:
-        """The time until which submissions are accepted."""
+        """The time until which submissions are accepted; None if the rules set none."""
         deadline = self.challenge.deadline
         return None if deadline is None else _in_utc(deadline)
 
     @property
     def program(self) -> Files:
-        """The scoring program with its wheel."""
+        """The scoring program and the suite's wheel."""
         return {PROGRAM: Path(scoring_program.__file__), **self.wheel}
 
     @cached_property
     def reference(self) -> Files:
-        """The folder `reference` of everything that scoring needs: documents, weights and stimuli.
+        """The folder `reference`, which holds everything that scoring needs: documents, weights and stimuli.
 
         Raises:
-            UserError: A model is of source custom, or a weights file or a stimulus file is missing.
+            UserError: A model has the source `custom`, or a weights file or a stimulus file is missing.
         """
-        weights: dict[Path, str] = {}
+        bundled: dict[Path, str] = {}
         document = json.loads(self.registry.path.read_bytes())
         for entry in document if isinstance(document, list) else document["models"]:
             name = entry["model_name"]
@@ -93,12 +93,12 @@ class Material:
             if file is not None and not file.is_file():
                 raise UserError(f"registry: model {name!r}: weights: there is no file {str(file)!r}")
             if file is not None:
-                entry["weights"] = weights.setdefault(file.resolve(), f"weights/{len(weights)}_{file.name}")
+                entry["weights"] = bundled.setdefault(file.resolve(), f"weights/{len(bundled)}_{file.name}")
 
-        # A registry without weights files is copied unchanged, so that its digest is that of the organiser's file.
-        registry = json.dumps(document, indent=1).encode() if weights else self.registry.path
+        # A registry without weights files is copied unchanged, so that its digest stays the same.
+        registry = json.dumps(document, indent=1).encode() if bundled else self.registry.path
         files: dict[str, bytes | Path] = dict(zip(DOCUMENTS, (self.rules, registry, self.catalog.path), strict=True))
-        files |= {name: file for file, name in weights.items()}
+        files |= {name: file for file, name in bundled.items()}
         for stimulus, path in zip(self.catalog.stimuli, locate_stimuli(self.catalog.stimuli), strict=True):
             files[f"datasets/{stimulus.dataset_name}/{stimulus.image_identifier}"] = path
         return {f"reference/{name}": content for name, content in files.items()}
@@ -107,7 +107,7 @@ class Material:
         """Return the HTML pages for participants, and the logo that platforms require.
 
         Args:
-            form: Format of an upload, such as "a JSON document".
+            form: What participants upload, such as "a JSON document".
         """
         texts = {
             "title": self.challenge.title,
@@ -123,7 +123,7 @@ class Material:
 
 
 def fill(name: str, values: dict[str, str]) -> bytes:
-    """Return a template with its placeholders filled in."""
+    """Fill in the placeholders of a template."""
     return Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(values).encode()
 
 
@@ -144,7 +144,7 @@ def _in_utc(time: datetime) -> str:
 
 
 def write_zip(target: Path | IO[bytes], files: Files) -> None:
-    """Write a zip file; files are copied in chunks, so that data sets may be larger than the memory.
+    """Write a zip file. Files are copied in chunks, because data sets may be larger than the memory.
 
     Args:
         target: Path or stream of the zip file.
@@ -152,7 +152,7 @@ def write_zip(target: Path | IO[bytes], files: Files) -> None:
     """
     with ZipFile(target, "w") as archive:
         for name, content in sorted(files.items()):
-            # `ZipInfo` sets a constant date, so that the same content makes the same bytes.
+            # `ZipInfo` sets a constant date, so that equal content gives an equal zip file.
             member = ZipInfo(name)
             member.compress_type, member.external_attr = ZIP_DEFLATED, 0o644 << 16
             with archive.open(member, "w", force_zip64=not isinstance(content, bytes)) as file:

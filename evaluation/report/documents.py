@@ -31,7 +31,7 @@ def _similarity(path: Path, document: Document) -> Part:
     rows = [[items, *names]]
     rows += [[name, *(f"{value:.3f}" for value in own)] for name, own in zip(names, values, strict=True)]
     remark = f"{len(names)} {items} on {document['n_stimuli']} stimuli. {path}"
-    return Part(f"{measure.title}: {path.parent.name}", remarks=[remark], tables=[Table(measure.estimated, rows)])
+    return Part(f"{measure.title}: {path.parent.name}", remarks=[remark], tables=[Table(measure.biased_title, rows)])
 
 
 def _transferability(path: Path, document: Document) -> Part:

@@ -1,4 +1,4 @@
-"""Metrics as options name them: those of the catalogue, and the user's own by import path."""
+"""Find the metrics that options name: metrics of the catalogue, and functions of the user by import path."""
 
 import difflib
 import inspect
@@ -24,9 +24,9 @@ from headstart.output.errors import UserError, require_different
 MetricName = str | dict[str, dict[str, Any]]
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
-# Of many targets, metrics that take long are left out by default.
+# The default for a selection among many targets, without the slow metrics.
 SELECTION_METRICS = tuple(name for name in DEFAULT_METRICS if name not in ("n_leep", "knn", "parc", "sfda"))
-# Those of the paper's segmentation scenario; on as many samples as there are pixels, some others would take very long.
+# The default for segmentation, as in the paper's scenario. Pixels are so many samples that other metrics are too slow.
 PIXEL_METRICS: tuple[MetricName, ...] = (
     {"gbc": {"covariance": "diagonal"}},
     *("leep", "n_leep", "log_me", "h_score"),
@@ -37,15 +37,16 @@ def find_metrics(names: Sequence[MetricName]) -> Metrics:
     """Find metrics by their names, in order.
 
     Args:
-        names: Names of the catalogue, or the import paths of functions of `features` and `labels`. They may also take
-            `probabilities` and `seed`. A higher score is better. With options it is a mapping, `{gbc: {pca: 32}}`.
+        names: Names of the catalogue, or import paths of functions of `features` and `labels`. The functions may also
+            take `probabilities` and `seed`. A higher score is better. A mapping gives a metric options:
+            `{gbc: {pca: 32}}`.
 
     Returns:
-        The metrics by their names in tables, such as `gbc(pca=32)`. Options that are given their default do not count.
+        The metrics by their names in tables, such as `gbc(pca=32)`. Names do not show options that have their default.
 
     Raises:
-        UserError: There is none, or one comes twice with the same options. Or an import path is not that of such a
-            function, or an option is unknown or of another type.
+        UserError: There is no such metric, or a metric is given twice with the same options. Or an import path does
+            not lead to such a function, or an option is unknown or has another type.
     """
     metrics = [_find(*_name_and_options(name)) for name in names]
     require_different("metrics", [name for name, _ in metrics])
@@ -71,10 +72,10 @@ def _name_and_options(name: MetricName) -> tuple[str, Mapping[str, Any]]:
 
 
 def _find(name: str, options: Mapping[str, Any]) -> tuple[str, TransferabilityMetric]:
-    """Return a metric with its options, after checking them, and its name in tables."""
+    """Check the options of a metric, and return its name in tables and the metric with the options."""
     metric = METRICS.get(name) or _import_metric(name, options)
     defaults = metric.defaults
-    # A user's own annotations may be of any kind.
+    # Options of a user's function are not checked: its annotations may be anything.
     hints = get_type_hints(metric.function) if name in METRICS else {}
     for option, value in options.items():
         if option not in defaults:
@@ -96,24 +97,27 @@ def _find(name: str, options: Mapping[str, Any]) -> tuple[str, TransferabilityMe
 
 
 def _is_default(value: object, default: object) -> bool:
-    # Other values, such as arrays, may not be comparable.
+    # Comparing other values, such as arrays, may not give a single bool.
     return isinstance(default, str | float | int | None) and value == default
 
 
 def digest_metrics(names: Iterable[str]) -> dict[str, str]:
-    """Digest the suite and, where metrics are the user's own functions, which are imported, all own modules.
+    """Digest the code of the suite, and all modules of the user if any metric is a function of the user.
+
+    Such functions must be imported already.
 
     Args:
         names: Names of the metrics in tables.
     """
+    # Without options, `gbc(pca=32)` is `gbc`.
     plain = dict.fromkeys(name.partition("(")[0] for name in names)
     paths = [name.rpartition(".") for name in plain if name not in METRICS]
-    functions = [getattr(sys.modules[module], name) for module, _, name in paths]
+    functions = [getattr(sys.modules[module], function) for module, _, function in paths]
     return {SUITE: suite_digest(), **user_digests(functions)}
 
 
 def _import_metric(path: str, options: Mapping[str, Any]) -> TransferabilityMetric:
-    """Make a metric of a function of the user's own."""
+    """Make a metric from a function of the user."""
     module, _, name = path.rpartition(".")
     try:
         function = getattr(import_module(module), name)
@@ -123,24 +127,24 @@ def _import_metric(path: str, options: Mapping[str, Any]) -> TransferabilityMetr
             f"metrics: {path} cannot be imported ({_describe(error)}); name a function of a module in this folder"
         ) from error
 
-    parameters = [it for it in signature.parameters.values() if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
-    required = [it.name for it in parameters if it.default is it.empty and it.name not in options]
-    data = tuple(it.name for it in parameters if it.name in ARGUMENTS or it.name in required)
-    if not data or not set(data) <= set(ARGUMENTS):
+    named = [each for each in signature.parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    required = [each.name for each in named if each.default is each.empty and each.name not in options]
+    inputs = tuple(each.name for each in named if each.name in ARGUMENTS or each.name in required)
+    if not inputs or not set(inputs) <= set(ARGUMENTS):
         raise UserError(
-            f"metrics: {path} takes {', '.join(data) or 'nothing'}; a metric takes some of {', '.join(ARGUMENTS)}"
+            f"metrics: {path} takes {', '.join(inputs) or 'nothing'}; a metric takes some of {', '.join(ARGUMENTS)}"
         )
 
     @wraps(function)
     def compute(*values: Any, **options: Any) -> float:
-        # Copies, so that no metric changes the data of the others.
-        arguments = {argument: copy(value) for argument, value in zip(data, values, strict=True)}
+        # Copies, so that a function that works in place cannot change the inputs of other metrics.
+        arguments = {name: copy(value) for name, value in zip(inputs, values, strict=True)}
         try:
             return float(function(**arguments, **options))
         except Exception as error:
             raise ValueError(_describe(error)) from error
 
-    return TransferabilityMetric(path, "a function of your own", compute, data)
+    return TransferabilityMetric(path, "a function of your own", compute, inputs)
 
 
 def _describe(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from headstart.evaluation.sources.targets import Target
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.preprocessing import NO_CLASS
-from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
+from headstart.modules.networks.spec import CLASSIFIER_LIBRARIES, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError
 from headstart.store.feature_table import TABLES, FeatureTable, StoredRows, pack
@@ -65,7 +65,7 @@ def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options:
     """
     if target.photos.maps is not None:
         return Job(replace(network, pixels=True), [], target.photos, options)
-    head = [SOURCE_HEAD] if network.library in CLASSIFIERS else []
+    head = [SOURCE_HEAD] if network.library in CLASSIFIER_LIBRARIES else []
     return Job(network, [*choose_taps(entry), *head], target.photos, options)
 
 

@@ -1,4 +1,4 @@
-"""The catalogue of measures of similarity, from which options, results, reports and tests take them."""
+"""The catalogue of similarity measures, which options, results, reports and tests use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_
 
 @dataclass(frozen=True)
 class SimilarityMeasure:
-    """A measure of the similarity of two embeddings of the same stimuli: symmetric, and at most 1, for equal ones.
+    """A symmetric measure of the similarity of two embeddings of the same stimuli; at most 1, which equal ones reach.
 
     Attributes:
         title: Its name in reports and figures.
-        pairwise: Returns the similarities of all pairs of embeddings `[n, d_i]`, biased and debiased, `[m, m]` each.
-            The debiased estimate is None where it is undefined or there is none. Raises a ValueError that names an
-            embedding as `embeddings[3]` where a similarity is undefined.
+        pairwise: Returns the biased and the debiased similarities of all pairs of `m` embeddings `[n, d_i]`, each
+            `[m, m]`. The debiased ones are None if the measure has none or they are undefined. If a similarity is
+            undefined, it raises a ValueError that names an embedding, such as `embeddings[3]`.
         source: Its publication.
-        has_debiased: Whether there is a debiased estimate, so that the other is called biased.
+        has_debiased: Whether the measure has a debiased estimate; then the usual one is called biased.
     """
 
     title: str
@@ -35,8 +35,8 @@ class SimilarityMeasure:
     has_debiased: bool = False
 
     @property
-    def estimated(self) -> str:
-        """The title, marked as biased where there is a debiased estimate, too."""
+    def biased_title(self) -> str:
+        """The title of the biased similarities: it says "biased" if the measure also has a debiased estimate."""
         return f"{self.title} (biased)" if self.has_debiased else self.title
 
 
@@ -60,7 +60,7 @@ SIMILARITY_MEASURES: Mapping[str, SimilarityMeasure] = {
     ),
 }
 
-# The names, as choices of an option.
+# The names as a type: jsonargparse reads the choices of an option from a Literal, which mypy cannot read.
 if TYPE_CHECKING:
     MeasureName: TypeAlias = str
 else:
@@ -68,5 +68,5 @@ else:
 
 
 def mean_over_pairs(matrix: Floats) -> float:
-    """Average the similarities `[m, m]` of all pairs of different embeddings, of which there are at least 2."""
+    """Average the similarities `[m, m]` of at least 2 embeddings over all pairs of different ones."""
     return float(matrix[np.triu_indices(len(matrix), 1)].mean())

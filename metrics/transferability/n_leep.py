@@ -23,21 +23,22 @@ def n_leep(
 
     Source: Yandong Li et al., "Ranking Neural Checkpoints", CVPR 2021, section 3.3. A mixture with full covariances is
     fitted to principal components, and its responsibilities are the probabilities. No source head is needed. The
-    published score is of one fit. The likelihood has many maxima, and the score depends on the one that a fit finds.
-    The mean over fits from several random starts depends on it less.
+    published score comes from a single fit. But the likelihood has many local maxima, and scores at them differ. So
+    this score is the mean over fits from several random starts.
 
-    Memory: a covariance per component, `5 classes * axes^2` numbers, and `fits * samples * 5 classes` responsibilities.
+    Memory: the covariances, `5 * classes * principal_components^2` numbers, and `fits * samples * 5 * classes`
+    responsibilities.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
         pca: Share of the variance that the principal components must exceed, above 0 and at most 1.
         components_per_class: Gaussians per target class.
-        fits: Fits of the mixture, each from a start of its own; the score is the mean of theirs.
-        seed: Seed of the starts; the first ones do not depend on the number of fits.
+        fits: Number of fits, each from another random start. The score is the mean of their scores.
+        seed: Seed of the starts. More fits keep the starts of fewer.
 
     Returns:
-        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
+        The score, at most 0. It is 0 for a single class, and the negative entropy of the labels for constant features.
 
     Raises:
         ValueError: There are fewer samples than Gaussians, an option is out of range, or the features or labels
@@ -51,14 +52,15 @@ def n_leep(
 def prepare_n_leep(
     statistics: FeatureStatistics, pca: float = 0.8, components_per_class: int = 5, fits: int = 8, seed: int = 0
 ) -> Callable[[Flags], Floats]:
-    """Fit the mixtures of N-LEEP, and return the scores of some of the samples, `[fits]`, as a function of their mask.
+    """Fit the mixtures of N-LEEP to all samples, and return a function that scores a subset of the samples.
 
-    The mask is `[samples]` in the order of the statistics. The mixtures are not fitted again to these samples. New fits
-    would end in other optima, whose scores differ by more than those of other samples do.
+    The function takes a mask, `[samples]` in the order of the statistics, and returns a score per fit, `[fits]`. It
+    does not fit the mixtures to the subset. New fits would find other local maxima, which changes a score more than
+    the choice of the samples does.
 
     Args:
-        statistics: Of all samples.
-        pca: As `n_leep`, and so are the others.
+        statistics: Statistics of all samples.
+        pca: As `n_leep`.
         components_per_class: As `n_leep`.
         fits: As `n_leep`.
         seed: As `n_leep`.
@@ -68,8 +70,8 @@ def prepare_n_leep(
     check_integer("components_per_class", components_per_class, 1)
     check_integer("fits", fits, 1)
     check_integer("seed", seed, 0)
-    components = components_per_class * statistics.classes
-    if components > statistics.samples:
+    gaussians = components_per_class * statistics.classes
+    if gaussians > statistics.samples:
         raise ValueError(
             f"components_per_class: {components_per_class} for each of {statistics.classes} classes need as many "
             f"samples, but features have {statistics.samples} rows"
@@ -78,11 +80,11 @@ def prepare_n_leep(
     rank = statistics.spectrum.rank
     variances = statistics.spectrum.eigenvalues
     shares = np.cumsum(variances) / max(variances.sum(), np.finfo(np.float64).tiny)
-    axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
-    # Without any spread, all samples are one component.
-    rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
+    kept_components = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
+    # Constant features have no principal component; a column of zeros gives all samples equal responsibilities.
+    rows = statistics.principal_components(kept_components) if kept_components else statistics.centred[:, :1]
     starts = np.random.SeedSequence(seed).spawn(fits)
-    responsibilities = [fit_mixture(rows, components, start)[0] for start in starts]
+    responsibilities = [fit_mixture(rows, gaussians, start)[0] for start in starts]
 
     def score(kept: Flags) -> Floats:
         indices, sizes = np.flatnonzero(kept), np.bincount(statistics.labels[kept])

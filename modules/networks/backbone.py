@@ -16,7 +16,7 @@ from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, NetworkSpec
+from headstart.modules.networks.spec import CLASSIFIER_LIBRARIES, CUSTOM, NetworkSpec
 from headstart.modules.networks.weights import linear_heads, weights_digest
 from headstart.output.errors import UserError
 
@@ -194,7 +194,7 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
         UserError: As `build`; or it has no linear classifier, or does not take such photos.
     """
     sized = spec
-    if spec.library in CLASSIFIERS:
+    if spec.library in CLASSIFIER_LIBRARIES:
         sized = replace(spec, arguments={**spec.arguments, "num_classes": classes})
     network, preprocessing = build(sized if spec.weights is None else spec)
 

@@ -21,7 +21,14 @@ from torch.nn.modules.module import (
 from headstart.modules.networks.libraries import LIBRARIES
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_pixel_classifier
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress, import_code
+from headstart.modules.networks.spec import (
+    CLASSIFIER_LIBRARIES,
+    CUSTOM,
+    WEIGHT_FILES,
+    NetworkSpec,
+    WeightsAddress,
+    import_code,
+)
 from headstart.modules.networks.weights import fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
@@ -175,7 +182,7 @@ def _build_from_library(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | N
         def rebuild(classes: int) -> nn.Module:
             return create(None, **{**spec.arguments, "num_classes": classes})
 
-        resized = rebuild if spec.library in CLASSIFIERS else None
+        resized = rebuild if spec.library in CLASSIFIER_LIBRARIES else None
         network = load_weights(create(None, **spec.arguments), spec.weights, resized, library.convert)
         return network, library.preprocessing(network, model, None)
 

@@ -1,4 +1,4 @@
-"""The definition and the identity of a network with its weights and code, without building it or importing torch."""
+"""The definition of a network, and its identity: its weights and code. It needs neither the built network nor torch."""
 
 import hashlib
 import json
@@ -23,10 +23,10 @@ LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
-# Instead of the name of the module at a freeze boundary: the whole network is trained.
-WHOLE = "all"
+# Value of `trainable_from` that trains the whole network; other values name the first module that is trained.
+WHOLE_NETWORK = "all"
 # Libraries whose networks end in a classifier; the argument `num_classes` sets its width.
-CLASSIFIERS = ("torchvision", "timm")
+CLASSIFIER_LIBRARIES = ("torchvision", "timm")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class WeightsAddress:
 
 @dataclass(frozen=True)
 class MessageTerms:
-    """Names of the parts of a network in messages, as in the document that defines the network.
+    """What messages call the parts of a network: the field names of the document that defines the network.
 
     Attributes:
         model: The model's name.
@@ -68,20 +68,20 @@ class NetworkSpec:
     """The definition of a network.
 
     Attributes:
-        name: Its name, which is also that in its library if `model` is None.
+        name: Its name. If `model` is None, its library knows it by the same name.
         library: Its library.
         model: Its name in its library; for a custom network, the dotted path of the function that builds it.
-        weights: Identifier of pretrained weights in the library, a file with a state dict or its address; None for
-            random weights.
+        weights: Identifier of pretrained weights in the library, a file with a state dict, or the address of such a
+            file; None for random weights.
         arguments: Further arguments of its constructor.
         seed: Seed of random weights.
-        preprocessing: Preprocessing of photos for it; None for the one that the weights were trained with.
+        preprocessing: Preprocessing of photos for it; None for that of the pretrained weights.
         forward_args: Arguments of its forward call, besides the photos.
         allowed_modules: Modules and packages from which a custom network may be imported; None for any.
         pixels: Whether it classifies every pixel. It is then a `PixelClassifier` on the feature maps of the named
-            network, and `weights` are those of either.
-        loaded: SHA-256 of the loaded weights without those of the classifier, if it is known and the classifier does
-            not matter. It replaces the name of the weights in `identity`.
+            network, and `weights` belong to the named network or to the whole `PixelClassifier`.
+        loaded_sha256: SHA-256 of the loaded weights except the classifier's. It is None if it is not known yet, or if
+            the classifier matters. It replaces the name of the weights in `identity`.
         terms: Names of its parts in messages.
     """
 
@@ -95,22 +95,23 @@ class NetworkSpec:
     forward_args: Mapping[str, Any] = field(default_factory=dict)
     allowed_modules: Sequence[str] | None = ()
     pixels: bool = False
-    loaded: str | None = None
+    loaded_sha256: str | None = None
     terms: MessageTerms = field(default=MessageTerms(), compare=False)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the network's outputs for prepared photos, as JSON values.
+        """Everything that determines the network's outputs for preprocessed photos, as JSON values.
 
-        A file of weights is identified by its bytes. A library and random weights are identified by a version, a custom
-        network by all files of its package, and all loaded modules of the user. Files are read once.
+        A file of weights is identified by its bytes, a library by its version, and random weights by the seed and the
+        version of torch. A custom network is identified by all files of its package, and by all modules of the user
+        that are loaded. Files are read once.
 
         Raises:
-            UserError: The file of weights, or that of the code, is missing.
+            UserError: The file of weights or of code is missing.
         """
         arguments = dict(self.arguments)
-        if self.loaded is not None and self.library in CLASSIFIERS and arguments.get("num_classes"):
-            # With 0 classes, some networks also lack layers before their classifier.
+        if self.loaded_sha256 is not None and self.library in CLASSIFIER_LIBRARIES and arguments.get("num_classes"):
+            # The number of classes changes the classifier only, except 0: some networks then also omit earlier layers.
             del arguments["num_classes"]
         return {
             "library": self.library,
@@ -124,17 +125,17 @@ class NetworkSpec:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the identity, hexadecimal; it raises the errors of `identity`."""
+        """SHA-256 of `identity`, hexadecimal. Raises the same errors."""
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True, default=str).encode()).hexdigest()
 
     def _identify_weights(self) -> dict[str, Any]:
-        if self.loaded is not None:
-            return {"loaded": self.loaded}
+        if self.loaded_sha256 is not None:
+            return {"loaded": self.loaded_sha256}
         random_weights = {"seed": self.seed, "torch": _version("torch")}
         if self.weights is None:
             return random_weights
         if isinstance(self.weights, str):
-            # A classifier for another number of classes than that of the weights starts from random weights.
+            # If the weights have another number of classes, the classifier is initialised randomly.
             return {"identifier": self.weights, **(random_weights if self.arguments.get("num_classes") else {})}
         return {"file": self.file_digest}
 
@@ -155,13 +156,13 @@ class NetworkSpec:
 
     def _digest_code(self) -> str:
         function = import_code(self.model, self.allowed_modules, self.terms.model)
-        decisive = {
+        parts = {
             # All files of the package count, since running the network may import more of them.
             "files": {name: digest_file(file) for name, file in files_of_code(str(self.model)).items()},
             "own": user_digests([function]),
             "packages": installed_packages(),
         }
-        return digest_of(decisive)
+        return digest_of(parts)
 
 
 def import_code(path: object, allowed_modules: Sequence[str] | None, term: str) -> object:
@@ -192,7 +193,7 @@ def import_code(path: object, allowed_modules: Sequence[str] | None, term: str) 
 
 
 def files_of_code(path: str) -> dict[str, Path]:
-    """Return the Python files of the outermost package or module of imported code, by their sorted relative names.
+    """Return the Python files of the top-level package or module of imported code, sorted by their relative names.
 
     Args:
         path: As for `import_code`.
@@ -211,7 +212,7 @@ def files_of_code(path: str) -> dict[str, Path]:
 
 @contextmanager
 def prefix_model_errors(name: str) -> Iterator[None]:
-    """Prefix UserErrors that are raised in the context with the name of a model."""
+    """Prefix the message of a UserError in this context with the name of a model."""
     try:
         yield
     except UserError as error:
@@ -219,7 +220,7 @@ def prefix_model_errors(name: str) -> Iterator[None]:
 
 
 def _version(package: str) -> str | None:
-    """Return the version of a package; None if it is not installed, which building the network reports."""
+    """Return the version of a package. None if it is not installed: the error is raised when the network is built."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -40,7 +40,7 @@ def render(request: Request, name: str, team: TeamRow | None, status: int = 200,
         request: The request.
         name: Name of the template.
         team: The team that is logged in.
-        status: Status of HTTP.
+        status: HTTP status code.
         context: Further values of the template.
     """
     portal: Portal = request.app.state.portal
@@ -64,7 +64,7 @@ def show_login(request: Request, visitor: Visitor) -> Response:
 
 @router.post("/login")
 def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
-    """Have the browser keep the token as a cookie that no script and no other site can read or use."""
+    """Store the token in a cookie that scripts cannot read and other sites cannot use."""
     token = token.strip()
     if find_by_token(portal.database, token) is None:
         return render(request, "login.html", None, 401, wrong=True)
@@ -75,7 +75,7 @@ def log_in(request: Request, portal: PortalDependency, token: Annotated[str, For
 
 @router.post("/logout")
 def log_out() -> Response:
-    """Have the browser forget the token."""
+    """Delete the cookie with the token."""
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
@@ -122,9 +122,10 @@ def show_form(request: Request, track: Track, portal: PortalDependency, visitor:
 @router.post("/{track}")
 async def receive_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
     """Submit the document of a form, or only check it."""
-    # Browsers write the end of a line as two bytes.
-    fields, size = len(portal.documents.registry.entries) + 8, 2 * int(portal.settings.max_submission_bytes) + 1024
-    async with request.form(max_files=1, max_fields=fields, max_part_size=size) as form:
+    max_fields = len(portal.documents.registry.entries) + 8
+    # Browsers send each line break as two bytes, so the text of a document may be up to twice as long.
+    max_size = 2 * int(portal.settings.max_submission_bytes) + 1024
+    async with request.form(max_files=1, max_fields=max_fields, max_part_size=max_size) as form:
         if visitor is None:
             raise HTTPException(401, "You are no longer logged in. Log in again.")
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
@@ -132,15 +133,17 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         picked, is_check = [str(name) for name in form.getlist("models")], form.get("action") == "check"
 
     entered: dict[str, Any] = {"document": pasted, "picked": picked}
-    contents = [pasted.encode()] if pasted.strip() else []
-    contents += [] if uploaded is None else [uploaded]
-    contents += [json.dumps({KEYS["blue"]: picked}).encode()] if picked else []
+    contents = [
+        *([pasted.encode()] if pasted.strip() else []),
+        *([] if uploaded is None else [uploaded]),
+        *([json.dumps({KEYS["blue"]: picked}).encode()] if picked else []),
+    ]
     if len(contents) != 1:
         mistake = "Give one document: choose a file, paste its text, or pick models."
         return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **entered)
     if is_check:
         problems = await portal.check(visitor, track, contents[0])
-        # Browsers do not send a file again that they have sent.
+        # A browser forgets which file was chosen, so the form shows the content of the file as text.
         entered["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
         return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **entered)
     receipt = await portal.submit(visitor, track, contents[0])
@@ -150,7 +153,7 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
 def _form(
     request: Request, portal: Portal, track: Track, team: TeamRow | None, status: int = 200, **entered: Any
 ) -> Response:
-    """Show a form with what was entered, and the problems of the document if it was checked."""
+    """Show a form with the values that were entered, and the problems of the document if it was checked."""
     rules = portal.challenge.rules(track)
     if rules is None:
         raise HTTPException(404, f"This challenge has no {track.title()} Team.")

@@ -97,7 +97,7 @@ def compare(
     results = ComparisonRun(ledger=str(folder / "ledger"))
     stream.orderings_at_once = 1
     comparison = Comparison(GradientDescent(), {f"m{index}": each for index, each in enumerate(modules)})
-    kinds = {name: f"{own.kind.__module__}.{own.kind.__name__}" for name, own in comparison.own.items()}
+    kinds = {name: f"{own.kind.__module__}.{own.kind.__name__}" for name, own in comparison.lightning_modules.items()}
     described = {name: {"class_path": path, "init_args": {}} for name, path in kinds.items()}
     model = {"baseline": {"init_args": {}}, "methods": described}
     results.prepare(folder, yaml.safe_dump({"model": model, "data": {}, "trainer": {}}), callback)

@@ -1,4 +1,4 @@
-"""`headstart cache verify` finds and removes rows and remarks that the photos do not give."""
+"""`headstart cache verify` finds and removes cached rows and remarks that differ from what the photos give."""
 
 import re
 import shutil
@@ -15,8 +15,9 @@ from headstart.output.errors import UserError
 from headstart.store.cache import cache_folder
 from headstart.tests.material.stored_rows import parts_in
 
-VICTIM = "train/dark/1.jpg"
-KINDS = {
+CHANGED = "train/dark/1.jpg"
+# Options of a comparison, by the kind of rows that it stores.
+OPTIONS = {
     "features": (),
     "activations": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=features.18"),
     "photos": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=all"),
@@ -24,22 +25,23 @@ KINDS = {
 Fit = Callable[..., Path]
 
 
-@pytest.fixture(params=["features", *(pytest.param(kind, marks=pytest.mark.slow) for kind in [*KINDS][1:])])
+@pytest.fixture(params=["features", *(pytest.param(kind, marks=pytest.mark.slow) for kind in [*OPTIONS][1:])])
 def run(request: pytest.FixtureRequest, fit: Fit) -> Callable[..., Path]:
-    return lambda *options, **named: fit(*KINDS[request.param], "--data.max_samples=10", *options, **named)
+    return lambda *options, **named: fit(*OPTIONS[request.param], "--data.max_samples=10", *options, **named)
 
 
-def poison(patch: pytest.MonkeyPatch, broken: bool) -> None:
-    """Have one photo decoded to another one, or not at all, as if its file had been another for a moment."""
+def misread_one_photo(patch: pytest.MonkeyPatch, broken: bool) -> None:
+    """Make the decoder return another image for one photo, or fail, as if its file had been another for a moment."""
     read = PhotoFiles.read
 
     def wrong(photos: PhotoFiles, index: int) -> Image.Image:
-        if photos.names[index] != VICTIM:
+        if photos.names[index] != CHANGED:
             return read(photos, index)
         if broken:
             raise OSError("broken data stream")
         return read(photos, index).rotate(90).point(lambda value: 255 - value)
 
+    # The key of the cache contains both names.
     wrong.__module__, wrong.__qualname__ = read.__module__, read.__qualname__
     patch.setattr(PhotoFiles, "read", wrong)
 
@@ -61,7 +63,7 @@ def test_wrong_rows_and_remarks_are_removed(
     run: Callable[..., Path], broken: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as patch:
-        poison(patch, broken)
+        misread_one_photo(patch, broken)
         folder = run("--data.on_bad_image=skip", "--data.num_workers=0")
     with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; 1 parts were removed") as error:
         cache_verify(str(folder))
@@ -72,7 +74,7 @@ def test_wrong_rows_and_remarks_are_removed(
 
 
 @pytest.mark.slow
-def test_mistakes(tmp_path: Path, fit: Fit) -> None:
+def test_missing_runs_are_refused_and_an_empty_cache_has_no_rows(tmp_path: Path, fit: Fit) -> None:
     with pytest.raises(UserError, match=r"^run: '.*' does not exist; give the folder of a run"):
         cache_verify(str(tmp_path / "nowhere"))
     folder: Any = fit("--data.max_samples=10")

@@ -58,7 +58,7 @@ def both(set_up: SetUp, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def make(kind: type[SampleStream], **options: Any) -> list[SampleStream]:
         loaded = set_up(kind, on_bad_image="skip", orderings=3, batch_size=3, **options)
         # Rows of a subset are scattered over the segment.
-        monkeypatch.setattr(mapped_samples, "LOADED", 0)
+        monkeypatch.setattr(mapped_samples, "MAX_BYTES_IN_MEMORY", 0)
         monkeypatch.setattr(sample_stream, "find", partial(find, copied=0))
         mapped = set_up(kind, on_bad_image="skip", orderings=3, batch_size=3, **options)
         assert isinstance(loaded.train_inputs, Tensor)

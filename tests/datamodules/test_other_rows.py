@@ -27,7 +27,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "seed": 1,
         "forward_args": {"scale": 2},
         "pixels": True,
-        "loaded": "a digest",
+        "loaded_sha256": "a digest",
     },
     Preprocessing: {
         "resize": 40,

@@ -59,7 +59,7 @@ def test_seed_counts_where_a_classifier_is_drawn() -> None:
 def test_loaded_weights_count_whatever_names_them() -> None:
     named = ("DEFAULT", 0, "a"), ("random", 1, "a"), ("gone.pth", 2, "a"), ("DEFAULT", 0, "b")
     first, second, third, other = (
-        replace(BackboneSpec("timm/resnet18", weights, {"num_classes": 5}).network(seed), loaded=digest).identity
+        replace(BackboneSpec("timm/resnet18", weights, {"num_classes": 5}).network(seed), loaded_sha256=digest).identity
         for weights, seed, digest in named
     )
     assert first == second == third != other
