@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.charts import ROW_HEIGHT
+from headstart.output.page.charts import ROW
 from headstart.output.page.layout import Series
 
 # Points of a learning curve, spread evenly over the logarithm of the samples seen.
@@ -85,7 +85,7 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str
         if value is not None:
             ends = interval if interval and None not in interval else (value, value)
             rows.append((marks[method["name"]], value, *ends))
-    return Series(csv("method,estimate,low,high", rows), height=ROW_HEIGHT * len(rows))
+    return Series(csv("method,estimate,low,high", rows), height=ROW * len(rows))
 
 
 def _axis(first: float, last: float) -> dict[str, float]:
