@@ -1,20 +1,22 @@
 """Photos that a CSV file lists with their labels."""
 
+import csv
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from jsonargparse.typing import OpenUnitInterval
-from numpy.typing import ArrayLike
 
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, SplitSource, number_classes
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError
 from headstart.output.seeds import Seed
 
 NEEDED = ("path", "label")
 SPLITS = ("train", "validation", "val")
+# Malformed lines that a message quotes.
+QUOTED = 5
 
 
 class CsvPhotos(SplitSource):
@@ -37,57 +39,86 @@ class CsvPhotos(SplitSource):
 
     def splits(self) -> tuple[Photos, Photos | None]:
         """List the photos."""
-        table = self._read()
-        photos = self._photos(table)
-        if "split" not in table:
+        records = self._read()
+        photos = self._photos(records)
+        if "split" not in records[0]:
             return photos, None
-        is_train = (table["split"] == "train").to_numpy()
+        is_train = np.array([record["split"] == "train" for record in records])
         return photos.subset(np.flatnonzero(is_train)), photos.subset(np.flatnonzero(~is_train))
 
     def pictures(self) -> Photos:
         """Return all photos in the order of the lines; those without a label have -1."""
         return self._photos(self._read(needed=("path",)))
 
-    def _photos(self, table: pd.DataFrame) -> PhotoFiles:
-        labels, classes = number_classes(table["label"] if "label" in table else [""] * len(table))
-        return PhotoFiles(self.file.parent, [*table["path"]], labels, classes)
+    def _photos(self, records: list[dict[str, str]]) -> PhotoFiles:
+        labels, classes = number_classes([record.get("label", "") for record in records])
+        return PhotoFiles(self.file.parent, [record["path"] for record in records], labels, classes)
 
-    def _read(self, needed: Sequence[str] = NEEDED) -> pd.DataFrame:
-        """Read one row for each photo, with the columns that are needed; a UserError names the first wrong row."""
+    def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:
+        """Read one record for each photo, with the columns that are needed; a UserError quotes malformed lines."""
+        reader = csv.reader(io.StringIO(self._text(), newline=""), skipinitialspace=True, strict=True)
+        records: list[dict[str, str]] = []
+        problems: list[str] = []
+        lines: dict[str, int] = {}
+
         try:
-            table = pd.read_csv(self.file, dtype=str, na_filter=False, skipinitialspace=True, encoding="utf-8-sig")
-            if not isinstance(table.index, pd.RangeIndex):
-                raise ValueError("its rows have more fields than its header")
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"file: {self.file} cannot be read ({reason_of(error)}); give a CSV file in UTF-8 with the columns "
-                "path and label"
-            ) from error
-        table.columns = table.columns.str.strip()
-        optional = [name for name in (*NEEDED, "split") if name not in needed]
-        if not {*needed} <= {*table} <= {*needed, *optional}:
-            raise UserError(
-                f"file: {self.file} must have the columns {', '.join(needed)} and perhaps {', '.join(optional)}; "
-                f"it has {', '.join(table)}"
-            )
-        if table.empty:
+            header = [name.strip() for name in next(reader, [])]
+            allowed = [*NEEDED, "split"]
+            optional = [name for name in allowed if name not in needed]
+            if not {*needed} <= {*header} <= {*allowed} or len({*header}) < len(header):
+                raise UserError(
+                    f"file: {self.file} must have the columns {', '.join(needed)} and perhaps {', '.join(optional)}; "
+                    f"it has {', '.join(header) or 'none'}"
+                )
+
+            for values in filter(None, reader):
+                record = dict(zip(header, map(_unquoted, values), strict=False))
+                is_whole = len(values) == len(header)
+                problem = self._problem(record, lines, needed) if is_whole else f"{len(values)} fields"
+                if problem:
+                    problems.append(f"line {reader.line_num}: {problem}")
+                else:
+                    lines[self._path(record)] = reader.line_num
+                    records.append(record)
+        except csv.Error as error:
+            problems.append(f"line {reader.line_num}: {error}")
+
+        if problems:
+            more = f"; {len(problems) - QUOTED} more" if len(problems) > QUOTED else ""
+            raise UserError(f"file: {self.file} has malformed lines; {'; '.join(problems[:QUOTED])}{more}")
+        if not records:
             raise UserError(f"file: {self.file} lists no photo")
+        return records
 
-        # A space or tab outside of quotes keeps them.
-        table = table.apply(lambda column: column.str.strip().str.strip('"'))
-        self._require_right(table, needed)
-        return table
+    def _text(self) -> str:
+        try:
+            return self.file.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            msg = f"file: {self.file} must be in UTF-8; line {line} is not"
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            msg = f"file: {self.file} cannot be read ({reason}); give a CSV file with the columns path and label"
+        raise UserError(msg)
 
-    def _require_right(self, table: pd.DataFrame, needed: Sequence[str]) -> None:
-        # A Path for each of many files takes long.
-        paths = [os.path.normpath(os.path.join(self.file.parent, path)) for path in table["path"]]  # noqa: PTH118
-        problems: dict[str, ArrayLike] = {f"has no {name}": table[name] == "" for name in needed}
-        if "split" in table:
-            problems[f"has a split that is none of {', '.join(SPLITS)}"] = ~table["split"].isin(SPLITS)
-        problems["repeats the photo of an earlier row"] = pd.Series(paths).duplicated()
-        problems["names no file"] = [not os.path.isfile(path) for path in paths]  # noqa: PTH113
+    def _path(self, record: Mapping[str, str]) -> str:
+        """Return the path of a photo in its normal form."""
+        return os.path.normpath(os.path.join(self.file.parent, record["path"]))  # noqa: PTH118 - as below
 
-        for problem, wrong in problems.items():
-            if (rows := np.flatnonzero(wrong)).size:
-                row = f"row {rows[0] + 1} ({table['path'][rows[0]]!r})"
-                raise UserError(f"file: {self.file}: {row} {problem}; so do {len(rows) - 1} more")
+    def _problem(self, record: Mapping[str, str], lines: Mapping[str, int], needed: Sequence[str]) -> str:
+        """Return the problem of a record, given the lines of earlier paths; an empty text if it has none."""
+        empty = [name for name in needed if not record[name]]
+        if empty:
+            return f"no {empty[0]}"
+        if record.get("split", "train") not in SPLITS:
+            return f"split {record['split']!r} is none of {', '.join(SPLITS)}"
+        if (path := self._path(record)) in lines:
+            return f"{record['path']!r} once more, after line {lines[path]}"
+        is_there = os.path.isfile(path)  # noqa: PTH113 - a Path for each of many files takes long
+        return "" if is_there else f"there is no file {record['path']!r}"
+
+
+def _unquoted(field: str) -> str:
+    """Return a field without spaces around it, and without quotes that a space or tab outside of them has kept."""
+    text = field.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text

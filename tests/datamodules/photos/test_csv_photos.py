@@ -34,18 +34,17 @@ def test_labels_of_any_length_and_in_quotes(tmp_path: Path) -> None:
 
 
 MALFORMED = {
-    "": "cannot be read (No columns to parse from file)",
-    "path,label,path\n": "it has path, label, path.1",
+    "": "perhaps split; it has none",
+    "path,label,path\n": "it has path, label, path",
     "path,label,fold\n": "it has path, label, fold",
     "path,label\n": "lists no photo",
-    "path,label\n0.png,ant\n1.png\n2.png,bee,x\n": "Expected 2 fields in line 4, saw 3",
-    "path,label\n0.png,ant,x\n": "its rows have more fields than its header",
-    "path,label\n0.png,ant\n1.png, \n2.png\n": "row 2 ('1.png') has no label; so do 1 more",
-    "path,label\n,ant\n": "row 1 ('') has no path",
-    "path,label\n0.png,ant\nnowhere.png,bee\n": "row 2 ('nowhere.png') names no file",
-    "path,label\n0.png,ant\n./0.png,bee\n": "row 2 ('./0.png') repeats the photo of an earlier row",
-    "path,label,split\n0.png,ant,test\n": "has a split that is none of train, validation, val",
-    'path,label\n0.png,ant\n"1.png,bee\n': "EOF inside string",
+    "path,label\n0.png,ant\n1.png\n2.png,bee,x\n": "malformed lines; line 3: 1 fields; line 4: 3 fields",
+    "path,label\n,ant\n1.png, \n": "line 2: no path; line 3: no label",
+    "path,label\n0.png,ant\nnowhere.png,bee\n": "line 3: there is no file 'nowhere.png'",
+    "path,label\n0.png,ant\n./0.png,bee\n": "line 3: './0.png' once more, after line 2",
+    "path,label,split\n0.png,ant,test\n": "line 2: split 'test' is none of train, validation, val",
+    'path,label\n0.png,ant\n"1.png,bee\n': "line 3: unexpected end of data",
+    "path,label\n" + "a.png,b\n" * 7: "line 6: there is no file 'a.png'; 2 more",
 }
 
 
@@ -54,6 +53,6 @@ def test_what_is_no_list_of_photos(tmp_path: Path) -> None:
     for text, expected in MALFORMED.items():
         assert expected in refusal(lay_out(tmp_path, text).train, start=start)
     latin = lay_out(tmp_path, "path,label\n0.png,café\n", "latin-1")
-    assert "cannot be read ('utf-8' codec" in refusal(latin.train, start=start)
+    assert "must be in UTF-8; line 2 is not" in refusal(latin.train, start=start)
     for name in ("nowhere.csv", "nul\0"):
         assert "cannot be read (" in refusal(CsvPhotos(str(tmp_path / name)).train, start=start)
