@@ -37,6 +37,8 @@ SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
     # Unlike the others, it downloads by default.
     "SEMEION": ({"download": False}, None),
 }
+# Data sets that torchvision cannot download.
+BY_HAND = ("ImageNet",)
 # Attributes with files and labels, in two lists or one; iterating over a data set would decode every photo.
 FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
 
@@ -74,8 +76,7 @@ class TorchvisionSource(FetchedSource):
             for arguments in self.arguments():
                 if arguments is not None:
                     self._open(partial, {**arguments, "download": True})
-        # A class that downloads nothing, ImageNet, takes no such argument.
-        except (OSError, HTTPException, RuntimeError, TypeError) as error:
+        except (OSError, HTTPException, RuntimeError) as error:
             raise UserError(
                 f"download: torchvision cannot fetch {self.kind} ({reason_of(error)}); "
                 "set root to a folder that holds a local copy"
@@ -137,6 +138,15 @@ class TorchvisionDataset(TorchvisionSource):
         if validation is not None and self.validation_fraction is not None:
             raise UserError(f"validation_fraction: torchvision's {self.name} has a split of its own; leave it out")
         return train, validation
+
+    def fill(self, partial: Path) -> Path:
+        """Download the data set with torchvision."""
+        if self.name in BY_HAND:
+            raise UserError(
+                f"download: torchvision does not download {self.name}; put its archives, as torchvision's "
+                "documentation names them, into root"
+            )
+        return super().fill(partial)
 
     def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
         """List the files of a data set, or read its pictures where it is not made of files."""

@@ -14,7 +14,7 @@ import torchvision
 from PIL import Image
 
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.photos.torchvision_dataset import SPLITS, TorchvisionDataset
+from headstart.datamodules.photos.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
 from headstart.tests.material.photo_folders import refusal
 
 
@@ -98,7 +98,7 @@ def test_torchvision_takes_the_arguments_of_the_splits() -> None:
         known = {option for kind in kinds for option in inspect.signature(kind.__init__).parameters}
         for arguments in splits:
             assert set(arguments or {}) <= known, name
-        assert ("download" in known) == (name != "ImageNet"), name
+        assert ("download" in known) == (name not in BY_HAND), name
         own = inspect.signature(kinds[0].__init__).parameters
         assert splits[1] is None or ("split" if "split" in own else "train") in (splits[0] or {}), name
 
@@ -130,7 +130,7 @@ def test_mistakes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     start = "validation_fraction: torchvision's CIFAR10 has a split of its own"
     refusal(TorchvisionDataset("CIFAR10", str(tmp_path), validation_fraction=0.3).train, start=start)
     by_hand = TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare
-    refusal(by_hand, start="download: torchvision cannot fetch ImageNet (")
+    refusal(by_hand, start="download: torchvision does not download ImageNet; put its archives")
 
 
 def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
