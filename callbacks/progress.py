@@ -62,11 +62,10 @@ class TrainingProgress(_ProgressBar):
     """Shows the batches that were trained on, and the accuracy on the validation photos if it is measured."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Show the bar, from a later epoch if training continues."""
+        """Show the bar."""
         assert trainer.max_epochs is not None
         batches = int(trainer.num_training_batches)
         self.progress = Progress("training", trainer.max_epochs * batches, "batches").__enter__()
-        self.progress.show(trainer.current_epoch * batches)
 
     def on_train_batch_end(self, *_: object) -> None:
         """Advance the bar."""

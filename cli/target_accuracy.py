@@ -61,7 +61,7 @@ its accuracy. Accuracies in the ledger are reused.
                 say(f"{str(self.folder)!r} already has this accuracy; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
             if not accuracies.measure(self._count, self._description):
-                say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
+                say("INCOMPLETE: an option of the trainer ended the run early. The same command begins again.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
             document = {"complete": True, "key": decided, **self._document(ledger, accuracies)}
             print_written("Complete", files.write(document, {}))

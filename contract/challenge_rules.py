@@ -26,8 +26,8 @@ def find_breaches(challenge: Challenge, team: Track, key: str, entries: Sequence
         yield _missing_team(challenge, team, f"/{key}")
     else:
         yield from _check_count(rules.count, key, "models" if team == "blue" else "stimuli", len(entries))
-        if isinstance(rules, RedRules):
-            yield from _check_datasets(rules, key, entries)
+        if isinstance(rules, RedRules) and rules.datasets is not None:
+            yield from _check_datasets(rules.datasets, key, entries)
 
 
 def _check_count(count: Count, key: str, things: str, number: int) -> Iterator[Problem]:
@@ -40,14 +40,11 @@ def _check_count(count: Count, key: str, things: str, number: int) -> Iterator[P
             yield Problem(f"/{key}", "", f"must have {word} {limit} {things} in this challenge, not {number}")
 
 
-def _check_datasets(rules: RedRules, key: str, entries: Sequence[Any]) -> Iterator[Problem]:
-    if rules.datasets is None:
-        return
-    allowed = set(rules.datasets)
+def _check_datasets(allowed: Sequence[str], key: str, entries: Sequence[Any]) -> Iterator[Problem]:
     for index, entry in enumerate(entries):
         dataset = entry.get("dataset_name") if isinstance(entry, dict) else None
         if isinstance(dataset, str) and dataset not in allowed:
-            rule = f"is not a data set of this challenge; choose from {', '.join(rules.datasets)}"
+            rule = f"is not a data set of this challenge; choose from {', '.join(allowed)}"
             yield Problem(f"/{key}/{index}/dataset_name", short_json(dataset), rule)
 
 

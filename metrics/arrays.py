@@ -62,7 +62,7 @@ def _on_host(name: str, tensor: Array) -> NDArray[Any]:
         raise ValueError(f"{name} must be real numbers, integers or of 16 bits and more, not {tensor.dtype}")
     # NumPy has no bfloat16.
     values = tensor.detach().float() if tensor.dtype == torch.bfloat16 else tensor.detach()
-    return np.asarray(values.cpu().numpy())
+    return np.asarray(values.cpu().resolve_conj().numpy())
 
 
 def in_place(name: str, value: Array) -> Array:

@@ -56,7 +56,6 @@ LINE_STYLES = (
     LineStyle("#332288", (4, 1, 1, 1, 1, 1), "P"),
 )
 # Their colours on a dark page, by the same rule, of the same sets, alike in hue where that is possible.
-DARK_PAPER = "#14181d"
 ON_DARK = ("#ffffff", "#aa4499", "#66ccee", "#228833", "#e69f00", "#7f7fff")
 
 

@@ -23,8 +23,6 @@ from headstart.datamodules.drawings.canvas import (
     render,
 )
 
-PET_CLASSES: tuple[str, str] = ("cat", "dog")
-
 _DARK: Color = (28, 24, 26)
 _PINK: Color = (222, 130, 140)
 _COATS = (

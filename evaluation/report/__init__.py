@@ -1,1 +1,1 @@
-"""The report of a comparison: one HTML page with tables and charts."""
+"""The report of results of all kinds: one HTML page with tables and charts."""

@@ -15,7 +15,6 @@ from PIL import Image
 
 from headstart.output.figures import (
     ALARM,
-    DARK_PAPER,
     GREY,
     LINE_STYLES,
     ON_DARK,
@@ -30,6 +29,8 @@ from headstart.output.figures import (
 )
 from headstart.output.results_folder import FigureFormat
 
+# The page's colour in dark mode, as `output/page/page.css` has it.
+DARK_PAPER = "#14181d"
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE
 # Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
 SIGHT = {
