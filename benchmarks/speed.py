@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.benchmarks.frame import ROOT, SHARED, compare, run, timed
+from headstart.benchmarks.frame import SHARED, compare, run, timed
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.embedding import embed
 from headstart.datamodules.photos.picture_decoding import decode
@@ -45,17 +45,6 @@ SETTINGS, METHODS, ORDERINGS, EVALUATIONS, VALIDATION = 100, 10, 100, 500, 1000
 # Photos that become features, in batches.
 EMBEDDED, BATCH = 256, 32
 WEIGHTS = SHARED / "weights" / "mobilenet_v2_imagenet.safetensors"
-FINE_TUNING = (
-    f"--config={ROOT}/benchmarks/local/fine_tuning/cats_and_dogs.yaml",
-    "--criterion.stop_when_met=false",
-    "--data.orderings=1",
-    "--data.batch_size=4",
-    "--data.max_samples=200",
-    "--model.methods={}",
-    "--model.baseline={class_path: headstart.modules.GradientDescent, init_args: "
-    "{optimizer: {class_path: torch.optim.Adam, init_args: {lr: 0.0001}}}}",
-    *ANEW,
-)
 TABLES = {"scenario1": "source_datasets_table.csv", "scenario2": "source_model_architectures_table.csv"}
 
 
@@ -118,13 +107,6 @@ def leaderboard() -> str:
                     ledger.write({TraceKey(stream, digest, k): Trace(values) for k, values in enumerate(counts)})
         command = "evaluate.py", "leaderboard", f"{folder}/stored", f"--output={folder}/out"
         return run(*command, cache=folder)
-
-
-def lazy() -> str:
-    """What does lazy evaluation save, in fine-tuning from features.14 of MobileNetV2?"""
-    criterion = "--criterion={{threshold: 0.8, consecutive: 10, evaluation: {}}}"
-    times = _compare_training(FINE_TUNING, {way: criterion.format(way) for way in ("lazy", "every")}, repeats=1)
-    return f"every evaluation takes {times['every']:.1f} times as long"
 
 
 def extraction() -> str:
@@ -203,7 +185,7 @@ def _embed_by_command(folder: str, number: str) -> None:
 
 
 SUITE = (orderings, decoding, cka, transferability, leaderboard)
-OF_PHOTOS = (lazy, extraction, workers, stability)
+OF_PHOTOS = (extraction, workers, stability)
 SECTIONS = {
     "How long the suite's parts take, and alternatives side by side": SUITE,
     "How fast photos become features, fine-tuning evaluates, and studies of tables end": OF_PHOTOS,

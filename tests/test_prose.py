@@ -25,26 +25,23 @@ no words at all
 """
 
 
-def measure(folder: Path, docstring: str = "One two three.", page: str = PAGE) -> tuple[int, list[str]]:
+def measure(folder: Path, page: str = PAGE) -> tuple[int, list[str]]:
     (folder / "docs" / "results").mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text(page)
     (folder / "docs" / "page.md").write_text(page)
     (folder / "docs" / "results" / "made.md").write_text("word " * 40_000)
-    (folder / "module.py").write_text(f'"""{docstring}"""\n\ndef _private():\n    """{"word " * 40}."""\n')
     done = subprocess.run([sys.executable, SCRIPT, folder], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()
 
 
 def test_sentences_are_counted_outside_of_tables_headings_and_code(tmp_path: Path) -> None:
     words = len(PAGE.split())
-    # Four, four, five and three words. An entry of `Args:` is a sentence of its own.
+    # Four, four, five and three words.
     pages = [
         f"README.md: {words} words of 1100, 4.0 of 16 a sentence",
         f"docs: {words} words of 35000, 4.0 of 16 a sentence",
     ]
-    text = "One two three.\n\nArgs:\n    first: Four words of it.\n    second, third (int): Three more words.\n"
-    assert measure(tmp_path, text) == (0, [*pages, "docstrings: 14 words, 4.7 of 16 a sentence"])
-    # Long sentences of docstrings and of both kinds of pages, and a long page.
-    assert measure(tmp_path, "word " * 17)[0] == 1
-    assert measure(tmp_path, page="word " * 17)[0] == 2
-    assert measure(tmp_path, page="Three words each. " * 400)[0] == 1
+    assert measure(tmp_path) == (0, pages)
+    # Long sentences of both kinds of pages, and a long page.
+    assert measure(tmp_path, "word " * 17)[0] == 2
+    assert measure(tmp_path, "Three words each. " * 400)[0] == 1
