@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock
 
@@ -12,8 +12,6 @@ from headstart.output.arguments import expand_home
 from headstart.output.errors import UserError, reason_of
 
 LOG = "scores.jsonl"
-# Bytes that are read at once from the end of the log.
-BLOCK = 65_536
 
 
 def log_folder(option: str | None, output: Path) -> Path:
@@ -24,8 +22,8 @@ def log_folder(option: str | None, output: Path) -> Path:
 def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
     """Append one score to the log; once this returns, the line is on the disk.
 
-    One process appends at a time. A line that a crash or a full disk has cut is removed
-    first, so that the whole log stays readable.
+    One process appends at a time. A line that a crash or a full disk has cut is removed first, so that the whole log
+    stays readable; the log is read for that, which takes milliseconds for thousands of scores.
 
     Args:
         folder: Folder of the log, created where it is missing.
@@ -47,7 +45,8 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
         # On a network disk, appends of several machines may interleave without a lock.
         with FileLock(folder / f"{LOG}.lock"), path.open("ab+") as file:
             is_new = not file.tell()
-            file.truncate(_end_of_lines(file))
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -59,18 +58,6 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
             "choose another folder with --log_dir or HACKATHON_LOG_DIR"
         ) from error
     return path
-
-
-def _end_of_lines(file: BinaryIO) -> int:
-    """Return where the last whole line of a file ends."""
-    end = file.seek(0, os.SEEK_END)
-    while end:
-        start = max(0, end - BLOCK)
-        file.seek(start)
-        if newline := file.read(end - start).rfind(b"\n") + 1:
-            return start + newline
-        end = start
-    return 0
 
 
 def _synchronise_folder(folder: Path) -> None:
