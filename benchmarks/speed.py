@@ -1,6 +1,5 @@
 """How long the suite's parts take, and how fast photos become features."""
 
-import io
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,14 +13,12 @@ from numpy.typing import NDArray
 from headstart.benchmarks.frame import SHARED, compare, run, timed
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.embedding import embed
-from headstart.datamodules.photos.picture_decoding import decode
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics import linear_cka, mean_pairwise_cka
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
 
@@ -52,14 +49,6 @@ def orderings() -> str:
     """What do 100 orderings cost over one, on stored features, start-up included?"""
     times = _compare_training(DEMO, {"1": "--data.orderings=1", "100": "--data.orderings=100"})
     return f"{times['100']:.1f} times the time"
-
-
-def decoding() -> str:
-    """How long does a photo of about 300 x 270 pixels take to decode and prepare, on one core?"""
-    contents = [path.read_bytes() for path in sorted(PHOTOS.rglob("*.jpg"))[:200]]
-    preprocessing = Preprocessing()
-    seconds = timed(lambda: [preprocessing.prepare(decode(io.BytesIO(data))) for data in contents], time.process_time)
-    return f"{1000 * seconds / len(contents):.1f} ms"
 
 
 def cka() -> str:
@@ -184,9 +173,7 @@ def _embed_by_command(folder: str, number: str) -> None:
         run(*command, f"--export={cache}/rows.npz", cache=cache, OMP_NUM_THREADS="1")
 
 
-SUITE = (orderings, decoding, cka, transferability, leaderboard)
-OF_PHOTOS = (extraction, workers, stability)
 SECTIONS = {
-    "How long the suite's parts take, and alternatives side by side": SUITE,
-    "How fast photos become features, fine-tuning evaluates, and studies of tables end": OF_PHOTOS,
+    "How long the suite's parts take, and alternatives side by side": (orderings, cka, transferability, leaderboard),
+    "How fast photos become features, and studies of tables end": (extraction, workers, stability),
 }

@@ -37,12 +37,11 @@ class Organiser:
     """The commands: the words of one are the name of its method.
 
     Args:
-        settings: The portal's settings.
         session: Session of the portal's database; what a command changes is committed when it has ended.
     """
 
-    def __init__(self, settings: Settings, session: Session) -> None:
-        self._settings, self._session = settings, session
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def teams_add(self, name: str) -> str:
         """Add a team, or let a revoked one in again, and print its token.
@@ -241,7 +240,7 @@ def _run(method: str, settings: Settings, values: dict[str, Any]) -> None:
         make_private_folder(settings.folder)
         database.create_tables()
         with database.reading() if method in READING else database.writing() as session:
-            message = getattr(Organiser(settings, session), method)(**values)
+            message = getattr(Organiser(session), method)(**values)
         if message:
             say(message)
     except UNAVAILABLE as error:

@@ -47,10 +47,7 @@ def submit(file: str, url: str, token: str | None = None, wait: bool = True) -> 
         team = find_team(parse_json(content, file), file)
         record = _follow(portal, portal.ask(f"/api/submissions?team={team}", content), wait)
     except KeyboardInterrupt:
-        say(
-            f"The submission will still be scored. To see its score later: `headstart submissions --url={url}`",
-            sys.stderr,
-        )
+        say(f"The submission will still be scored. Its score: `headstart submissions --url={url}`", sys.stderr)
         raise
     for problem in record["problems"]:
         say(str(Problem(**problem)))

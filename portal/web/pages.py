@@ -133,11 +133,9 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         picked, is_check = [str(name) for name in form.getlist("models")], form.get("action") == "check"
 
     entered: dict[str, Any] = {"document": pasted, "picked": picked}
-    contents = [
-        *([pasted.encode()] if pasted.strip() else []),
-        *([] if uploaded is None else [uploaded]),
-        *([json.dumps({KEYS["blue"]: picked}).encode()] if picked else []),
-    ]
+    contents = [pasted.encode()] if pasted.strip() else []
+    contents += [] if uploaded is None else [uploaded]
+    contents += [json.dumps({KEYS["blue"]: picked}).encode()] if picked else []
     if len(contents) != 1:
         mistake = "Give one document: choose a file, paste its text, or pick models."
         return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **entered)

@@ -24,7 +24,6 @@ from headstart.portal.queue import (
     score_again,
     store_submission,
 )
-from headstart.portal.settings import Settings
 from headstart.portal.tables import EventRow, SubmissionRow, TeamRow
 from headstart.portal.teams import add_team
 from headstart.tests.material.portals import blue, make_challenge, take
@@ -50,7 +49,7 @@ def store(database: Database, team: int, number: int = 0, rules: Challenge | Non
 def organise(database: Database, command: str, *words: str) -> str:
     """Run an organiser's command."""
     with database.writing() as session:
-        return str(getattr(Organiser(Settings(), session), command)(*words))
+        return str(getattr(Organiser(session), command)(*words))
 
 
 def rows(database: Database) -> list[SubmissionRow]:
