@@ -98,7 +98,7 @@ def test_after_ctrl_c_the_same_command_follows(url: str, site: Site, document: s
                 site.work()
             out, error = process.communicate(timeout=60)
         if is_cut:
-            hint = f"To see its score later: `headstart submissions --url={url}`\nerror: interrupted\n"
+            hint = f"Its score: `headstart submissions --url={url}`\nerror: interrupted\n"
             assert (process.returncode, error.endswith(hint)) == (130, True)
     assert (process.returncode, SCORED in out, error) == (0, True, "")
 
