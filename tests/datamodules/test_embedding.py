@@ -34,7 +34,7 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["absent.png"], embedded, "absent.png cannot be read"),
         ([__file__], embedded, "test_embedding.py' cannot be decoded: no picture of a known format"),
         (["absent.png"], {"wieghts": "embedded"}, "backbone.wieghts: there is no such option (closest"),
-        (["absent.png"], {"name": "resnet18", **embedded}, "backbone.name: 'resnet18' given, but the weights embedded are of"),
+        (["absent.png"], {"name": "resnet18", **embedded}, "'resnet18' given, but the weights embedded are of"),
     ]
     for photos, backbone, words in mistakes:
         assert words in refusal(partial(headstart.embed, photos, backbone))
