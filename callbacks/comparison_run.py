@@ -163,8 +163,8 @@ class ComparisonRun(LedgerOptions):
             The traces.
 
         Raises:
-            UserError: The folder holds results of another code, data set or package, another process writes to it, or
-                the ledger cannot be used.
+            UserError: The folder has results of other code, data or packages; or another process writes to it; or the
+                ledger cannot be used.
         """
         self.stream, self.comparison = stream, comparison
         self.all_correct = self._weigh_classes()
@@ -172,7 +172,7 @@ class ComparisonRun(LedgerOptions):
         self.keys = self._build_keys(stream_half)
         if criterion.is_lazy:
             comparison.chooser = criterion
-            # Lazy traces depend on the criterion. Traces with every evaluation can be used instead.
+            # Lazy traces are for this criterion alone. Stored traces of every evaluation are used, too.
             eager_stream = None if self.recompute else self.keys[0].trace(0).stream
             lazy = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
             self.keys = self._build_keys({**stream_half, "lazy": lazy})
@@ -189,7 +189,7 @@ class ComparisonRun(LedgerOptions):
         halves = [key.describe() for key in self.keys]
         stream = halves[0]["stream"]
         # Fields of `protocol` that are not part of a key.
-        not_in_key = {*self.stream.describe(), STREAM_DIGEST} - {*stream}
+        not_in_key = (self.stream.describe().keys() | {STREAM_DIGEST}) - stream.keys()
         now = {**stream, **{name: each["method"] for name, each in zip(self.methods, halves, strict=True)}}
         before = {name: value for name, value in self.before["protocol"].items() if name not in not_in_key}
         before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
@@ -225,7 +225,7 @@ class ComparisonRun(LedgerOptions):
         return [RunKey(stream_half, *each, device) for each in zip(self.described, self.code, strict=True)]
 
     def _find_traces(self, ledger: RunLedger, eager_stream: str | None) -> Traces:
-        """Record what the keys stand for in the ledger, and look up the traces."""
+        """Record in the ledger what the keys mean, and look up the traces."""
         stream = self.stream
         grid = self.criterion.grid(stream.max_samples, stream.batch_size, self.all_correct)
         if not len(grid.samples_seen):

@@ -120,7 +120,7 @@ def sample_validation(labels: NDArray[np.int64], size: int, seed: int) -> NDArra
 
 
 def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: float, seed: int) -> NDArray[np.int64]:
-    """Sample the training photos that are held out of training, to select one of several runs by them.
+    """Sample the training photos that are not trained on, but used to choose among several runs.
 
     Photos of equal content count as one photo: all or none of them are held out. The sample is stratified by class; see
     `sample_validation`.

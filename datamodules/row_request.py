@@ -1,4 +1,4 @@
-"""Requests for rows: the pictures, the network, its settings, and the resources. Only `auto` devices import torch."""
+"""Requests for rows: the pictures, the network, its settings, and the resources. Only the device `auto` imports torch."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class RowRequest:
         return FeatureTable(cache / TABLES, self.key)
 
     def cut(self, digests: Digests, missing: NDArray[np.int64], row_bytes: int) -> list[NDArray[np.int64]]:
-        """Cut missing rows into parts. All processes cut between the same pictures, whichever rows they miss.
+        """Cut missing rows into parts, whose boundaries are the same in all processes, whichever rows are missing.
 
         Args:
             digests: Digests of all pictures.

@@ -153,7 +153,7 @@ def counts(folder: Path) -> dict[str, list[Any]]:
     return dict(zip(stored["methods"].tolist(), stored["correct"].tolist(), strict=True))
 
 
-def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_takes_a_module_and_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_module = counts(fit("--results.ledger=other", folder="without_module"))
     options = [PROBE, "--model.methods.mine.lr=0.01", "--model.baseline.optimizer.lr=0.01"]
     folder = fit(*options, "--criterion.until=limit")
@@ -212,7 +212,7 @@ def test_a_module_fine_tunes_as_the_shipped_method() -> None:
         assert len(set(made["mine"][0])) > 1
 
 
-# Options and the error lines that they end with: first those that are found before a photo is read.
+# Options, and how their error lines begin: first those that are found before a photo is read.
 REFUSED_EARLY = {
     f"{METHOD}NoArguments": "model.methods.mine: NoArguments must take the backbone and the number of classes first, "
     "and its other arguments as options (too many positional arguments)",

@@ -51,7 +51,7 @@ class UnsplitClassFolders(SplitSource):
 
     def splits(self) -> tuple[Photos, None]:
         """List all photos; those for validation are held out of them later."""
-        require_folder(self.root, "give the folder that holds one per class")
+        require_folder(self.root, "give the folder that holds the class folders")
         return read_split(self.root, ""), None
 
 

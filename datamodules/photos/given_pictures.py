@@ -24,7 +24,7 @@ HUB, HUB_FILE = "hf://", "hf://datasets/"
 
 
 def find_source(photos: str | Sequence[str]) -> CsvPhotos | HuggingFaceDataset | None:
-    """Return the source of a data set whose format its path or URL shows; None for folders and files of pictures.
+    """Return the source of a data set if its path or URL shows its format; None for folders and files of pictures.
 
     Args:
         photos: A CSV file; tar shards or Parquet files, by a path or URL with wildcards or as a list; a data set of the

@@ -31,12 +31,12 @@ def thumbnails(pixels: Tensor) -> Tensor:
         pixels: Prepared pictures, uint8 `[pictures, 3, side, side]`.
 
     Returns:
-        Mean grey of 8 x 8 fields, centred and of unit length, `[pictures, 64]`; zeros for a picture of one grey.
+        Mean grey of 8 x 8 fields, centred and of unit length, `[pictures, 64]`; zeros for a uniformly grey picture.
     """
     # Sums of integers are exact, and take less than half the time of sums of floats.
     grey = pixels.sum(1, keepdim=True, dtype=torch.int16).float() / 3
     fields = adaptive_avg_pool2d(grey, SIDE).flatten(1)
-    # With this `eps`, rounding errors in a picture of one grey stay small.
+    # With this `eps`, rounding errors in a uniformly grey picture stay small.
     return normalize(fields - fields.mean(1, keepdim=True), eps=1.0)
 
 

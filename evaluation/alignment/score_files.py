@@ -14,7 +14,7 @@ from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_M
 from headstart.output.printable import say
 from headstart.output.tables import format_number, print_table
 
-# The matrix of more models is not printed.
+# The matrix is printed for at most this many models.
 MOST_PRINTED = 10
 # Keys of the score's own file that the log leaves out.
 NOT_LOGGED = {"scores", "pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}

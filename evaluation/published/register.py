@@ -64,7 +64,7 @@ class PublishedTable:
     files: list[PublishedFile]
     expected: dict[str, int | float]
     options: dict[str, Any] = Field(default_factory=dict)
-    reshape: Literal["one_column_a_target", "linear_and_knn", "scores_and_records"] | None = None
+    reshape: Literal["one_column_per_target", "linear_and_knn", "scores_and_records"] | None = None
 
     @property
     def file(self) -> PublishedFile:

@@ -8,7 +8,7 @@ import pandas as pd
 Reshaped = tuple[pd.DataFrame, str]
 
 
-def one_column_a_target(path: Path) -> Reshaped:
+def one_column_per_target(path: Path) -> Reshaped:
     """Return the rows of OpenCLIP's results, in which each data set is a column.
 
     Args:

@@ -120,7 +120,7 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
 
 
 def _add_left_out(score: Score, left_out: list[Score]) -> Score:
-    """Add to a score the scores with each part left out; add none of them, but the reason, where one is missing."""
+    """Add to a score the scores with each part left out; if one is missing, add only the reason."""
     for part, other in enumerate(left_out, 1):
         if other.reason:
             return replace(score, uncertain=f"without part {part} of the photos: {other.reason}")

@@ -18,7 +18,7 @@ from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_
 
 @dataclass(frozen=True)
 class SimilarityMeasure:
-    """A symmetric measure of the similarity of two embeddings of the same stimuli; at most 1, which equal ones reach.
+    """A symmetric measure of the similarity of two embeddings of the same stimuli; at most 1, and 1 for equal ones.
 
     Attributes:
         title: Its name in reports and figures.

@@ -35,7 +35,7 @@ def n_leep(
         pca: Share of the variance that the principal components must exceed, above 0 and at most 1.
         components_per_class: Gaussians per target class.
         fits: Number of fits, each from another random start. The score is the mean of their scores.
-        seed: Seed of the starts. More fits keep the starts of fewer.
+        seed: Seed of the starts. The first starts are the same for any number of fits.
 
     Returns:
         The score, at most 0. It is 0 for a single class, and the negative entropy of the labels for constant features.

@@ -65,7 +65,7 @@ class BackboneSpec:
     def import_user_code(self) -> None:
         """Import the user's code of a network, if the backbone is such a network.
 
-        The keys of traces depend on the modules that this code imports. They are therefore loaded before keys are made.
+        The keys of traces depend on the modules that this code imports, so they are imported before keys are made.
 
         Raises:
             UserError: The code cannot be imported.

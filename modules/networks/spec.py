@@ -48,7 +48,7 @@ class WeightsAddress:
 
 @dataclass(frozen=True)
 class MessageTerms:
-    """What messages call the parts of a network: the field names of the document that defines the network.
+    """Names of a network's parts in messages: the fields of the document that defines it.
 
     Attributes:
         model: The model's name.

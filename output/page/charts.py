@@ -9,7 +9,7 @@ from headstart.output.figures import LINE_STYLES
 
 # Height of a chart, height of a row and width of a line, in pixels.
 HEIGHT, ROW, WIDTH = 280, 22, 2.0
-# Only the first lines have bands, the baseline and the best other method: more bands would hide each other.
+# Only the first two lines, the baseline and the best other method, have bands: more would overlap.
 MOST_BANDS, BAND_OPACITY = 2, 0.14
 FONT = 12
 # Colours are variables of the page's style, which is light or dark. The pale one is that of hidden methods and of
@@ -55,7 +55,7 @@ def method_styles(count: int) -> list[MethodStyle]:
 def definitions(count: int) -> dict[str, dict[str, Any]]:
     """Return the Vega-Lite specifications of all charts of a page.
 
-    The data of a chart is the named data set of its name. The parameters are `labels`, the names of the methods, and
+    Each chart reads the data set that has its name. The parameters are `labels`, the names of the methods, and
     `shown`, the indices of the methods to show.
 
     Args:
@@ -67,12 +67,12 @@ def definitions(count: int) -> dict[str, dict[str, Any]]:
     lines = _lines(method_styles(count))
     colour = alt.condition(_is_shown(), lines["color"], alt.value(PALE))
     # Titles are split into lines that fit on a phone.
-    to_all = ["Samples to criterion,", "1 being the mean of all methods"]
+    aggregate_title = ["Samples to criterion,", "1 being the mean of all methods"]
     charts = {
         "learning_curves": _learning_curves(lines),
         "reached": _reached(lines),
         "improvement": _forest("improvement", ["Improvement over the baseline, %"], 0, colour),
-        "aggregate": _forest("aggregate", to_all, 1, colour),
+        "aggregate": _forest("aggregate", aggregate_title, 1, colour),
     }
     return {name: chart.to_dict() for name, chart in charts.items()}
 

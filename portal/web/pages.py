@@ -115,7 +115,7 @@ def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Re
 
 @router.get("/{track}")
 def show_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
-    """Show the form of a team of the contract."""
+    """Show the form for submissions to a track."""
     return _form(request, portal, track, visitor)
 
 

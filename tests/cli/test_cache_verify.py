@@ -31,7 +31,7 @@ def run(request: pytest.FixtureRequest, fit: Fit) -> Callable[..., Path]:
 
 
 def misread_one_photo(patch: pytest.MonkeyPatch, broken: bool) -> None:
-    """Make the decoder return another image for one photo, or fail, as if its file had been another for a moment."""
+    """Make the decoder return another image for one photo, or fail, as if its file had changed for a moment."""
     read = PhotoFiles.read
 
     def wrong(photos: PhotoFiles, index: int) -> Image.Image:

@@ -81,7 +81,7 @@ def serve(folder: Path) -> Iterator[Server]:
 
 
 def publish_networks(folder: Path) -> None:
-    """Write untrained networks. Batch norms with the statistics of dark and light photos let features differ."""
+    """Write untrained networks. Batch norms have statistics of dark and light input, so that features differ."""
     # Imported here, because the collection of tests must not import torch.
     import torch
     from torchvision.models import get_model

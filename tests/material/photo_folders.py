@@ -9,7 +9,7 @@ from headstart.output.errors import UserError
 
 
 def lay_out(root: Path, *names: str) -> str:
-    """Write empty files and return the folder. A source that decodes them while it lists them fails."""
+    """Write files that are no photos, so that a source must list them without decoding; return the folder."""
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()

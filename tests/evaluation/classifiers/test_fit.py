@@ -164,7 +164,7 @@ def test_mistakes_leave_nothing(photos: Path, capsys: pytest.CaptureFixture[str]
     needed = "photos: give a folder with one folder of photos per class, or --demo=true"
     mistakes: list[tuple[list[object], str]] = [
         ([photos, "--demo=true"], f"{needed}, and not both"),
-        (["nofolder"], "photos: there is no folder nofolder; give the folder that holds one per class"),
+        (["nofolder"], "photos: there is no folder nofolder; give the folder that holds the class folders"),
         ([photos, f"--output={photos / 'runs'}"], within),
         ([photos, f"--backbones=[{unknown}]"], f"backbones: '[{unknown}]' is no network; give a name, or '{{name: "),
         ([photos, f"--backbones=[{missing}]"], "backbones: "),

@@ -1,4 +1,4 @@
-"""The leaderboard as CSV can be read whatever the names of methods, and has the numbers of the JSON."""
+"""The leaderboard as CSV can be read with any method names, and has the same numbers as the JSON."""
 
 import csv
 import json

@@ -49,7 +49,7 @@ def test_pools_equal_scipy(size: int, distinct: int | None) -> None:
         expected = np.array([[scipy_measures(row[pool], performances[pool]) for row in scores] for pool in pools])
         np.testing.assert_allclose(result, expected.transpose(0, 2, 1), rtol=0, atol=1e-12, equal_nan=True)
         undefined += int(np.isnan(result).sum())
-    # Larger pools may have no constant input.
+    # Only small pools are sure to have constant input.
     if distinct is None:
         assert undefined == 0
     elif size <= 3:
