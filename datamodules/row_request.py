@@ -1,4 +1,4 @@
-"""Requests for rows: the pictures, the network, its settings, and the resources. Only the device `auto` imports torch."""
+"""Requests for rows: the pictures, the network, its settings and resources. Only the device `auto` imports torch."""
 
 from __future__ import annotations
 
