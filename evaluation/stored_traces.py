@@ -86,7 +86,7 @@ def _curves(
     stream: Mapping[str, Any],
     names: Mapping[str, str],
     methods: Sequence[str],
-    stored: Mapping[tuple[str, int], NDArray[np.int32]],
+    stored: Mapping[tuple[str, int], NDArray[np.int64]],
     criterion: Mapping[str, Any],
 ) -> Curves:
     """Return stored counts, by method and ordering, as curves of these methods."""

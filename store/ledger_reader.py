@@ -28,7 +28,7 @@ class StoredTraces:
     """
 
     methods: dict[str, dict[str, Any]]
-    counts: dict[tuple[str, int], NDArray[np.int32]]
+    counts: dict[tuple[str, int], NDArray[np.int64]]
     diverged: dict[str, int]
     damaged: list[tuple[str, int]]
 
@@ -76,7 +76,7 @@ class LedgerReader(LedgerFile):
             if trace is None or key.method not in methods:
                 traces.damaged.append((key.method, key.ordering))
             else:
-                traces.counts[key.method, key.ordering] = trace.correct.astype(np.int32)
+                traces.counts[key.method, key.ordering] = trace.correct
                 traces.diverged.setdefault(key.method, 0)
                 traces.diverged[key.method] += trace.diverged is not None
         return traces
