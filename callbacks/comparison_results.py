@@ -39,7 +39,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     """
     traces, criterion = run.traces, run.criterion
     measured, complete = np.all(traces.lengths > 0, axis=0), not traces.missing.any()
-    cut_off = "a mistake ended it" if criterion.ended_by_user_error else criterion.cut_off_because
+    cut_off = "an error ended the run" if criterion.ended_by_user_error else criterion.cut_off_because
     if not measured.any():
         say(f"INCOMPLETE: {cut_off}, before every method was measured. Nothing is written.")
         return

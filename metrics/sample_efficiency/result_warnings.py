@@ -130,8 +130,8 @@ def interval_warnings(names: Sequence[str], samples: Floats, floor: int) -> list
     if is_censored.any():
         warnings.append(
             f"intervals of restricted means, and of improvements by or over the same methods, may be too narrow or "
-            f"unbounded where fewer than {FEW} orderings are censored, or not: "
-            f"{_list(names, censored, is_censored, count)}."
+            f"unbounded, because fewer than {FEW} orderings met the criterion, or fewer than {FEW} did not. It was not "
+            f"met by {_list(names, censored, is_censored, count)}."
         )
     return [f"{warning} See docs/protocol.md." for warning in warnings]
 

@@ -140,7 +140,7 @@ def test_a_mistake_that_a_method_finds_is_reported_once(fit: Fit, capsys: pytest
     reason = "LoRA runs a backbone of its own; feed it photos, with data=PhotoStream"
     assert output.err.splitlines()[-1] == f"error: model.methods.lora: {reason}"
     assert (output.out + output.err).count(reason) == 1
-    assert "INCOMPLETE: a mistake ended it, before every method was measured. Nothing is written." in output.out
+    assert "INCOMPLETE: an error ended the run, before every method was measured. Nothing is written." in output.out
 
 
 # Wrong arguments of a source, and the argument that the message names; '' for the source as a whole.
