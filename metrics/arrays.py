@@ -33,7 +33,7 @@ def check_choice(name: str, value: object, kind: Any) -> None:  # noqa: ANN401 -
 
 
 def as_array(name: str, value: Array) -> NDArray[Any]:
-    """Return arrays as they are, nested lists as an array, and tensors copied to the memory of the CPU.
+    """Return arrays as they are, nested lists as an array, and tensors in the memory of the CPU.
 
     Raises:
         ValueError: Beginning with the argument's name: nested lists differ in length, an array is masked, or a tensor

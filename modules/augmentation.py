@@ -37,9 +37,10 @@ class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
 
 
 def _shifted_indices(size: int, offset: int, device: torch.device) -> Tensor:
-    """Return the indices `offset, offset + 1, ...`, reflected at both ends of an axis, `[size]`."""
-    indices = (torch.arange(size, device=device) + offset).abs()
-    return torch.where(indices < size, indices, 2 * (size - 1) - indices)
+    """Return the indices `offset, offset + 1, ...`, reflected at both ends of an axis as often as needed, `[size]`."""
+    period = max(2 * (size - 1), 1)
+    indices = (torch.arange(size, device=device) + offset) % period
+    return torch.where(indices < size, indices, period - indices)
 
 
 class MirrorHalf(Transform):  # type: ignore[misc]  # torchvision has no types

@@ -189,6 +189,7 @@ class DashboardResults(ResultsFolder):
         mode = options.pop("mode")
         record = RunRecord(self.path, [job_type, options, config])
         named = {"name": self.dashboard.name or title, "job_type": job_type, "config": dict(config), "dir": self.path}
+
         try:
             with begin_run(mode, {**options, **named, **record.options()}) as run:
                 record.store(run)

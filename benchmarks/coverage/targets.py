@@ -62,6 +62,7 @@ def mean_rank_held(generator: np.random.Generator, size: int, order: str, tables
         mean_rank, difference, conditional = estimate(table)
         resampled = measure_resampled(table, counts)[:, :, KENDALL]
         metric = mean_rank + difference
+
         spreads = {
             "over targets": mean_rank,
             "bootstrap": respread(mean_rank, resampled, counts),

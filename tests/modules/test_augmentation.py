@@ -27,6 +27,17 @@ def test_shift_is_a_crop_of_the_reflected_batch(photos: Tensor) -> None:
     assert len(shifts) > 30
 
 
+def test_a_shift_beyond_the_picture_is_reflected_again(photos: Tensor) -> None:
+    padded = np.pad(photos.numpy(), ((0, 0), (0, 0), (40, 40), (40, 40)), mode="reflect")
+    for seed in range(20):
+        torch.manual_seed(seed)
+        y, x = (40 + torch.randint(-40, 41, (2,))).tolist()
+        torch.manual_seed(seed)
+        np.testing.assert_array_equal(Shift(40)(photos), padded[:, :, y : y + 9, x : x + 7])
+    torch.manual_seed(0)
+    assert torch.equal(Shift(3)(photos[..., :1, :1]), photos[..., :1, :1])
+
+
 def test_half_of_the_batch_is_mirrored(photos: Tensor) -> None:
     mirrored = MirrorHalf()(photos)
     np.testing.assert_array_equal(mirrored[:2], photos.numpy()[:2, :, :, ::-1])
